@@ -1,0 +1,44 @@
+#ifndef KVICK_TENSOR_H_
+#define KVICK_TENSOR_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace kvick {
+
+// Number types that weights and caches are stored in.
+enum class DType {
+  kF32,
+  kF16,   ///< IEEE binary16
+  kBF16,  ///< the upper half of an f32
+  kQ8_0,  ///< blocks of 32 weights: one f16 scale, then 32 int8 (34 bytes). Weights only
+};
+
+// "f32", "f16", "bf16", "q8_0".
+std::string_view DTypeName(DType dtype);
+
+// Bytes of one element of an unblocked type: 4, 2 or 2. REQUIRES: dtype is not kQ8_0.
+int64_t DTypeBytes(DType dtype);
+
+// A typed, strided window on memory that somebody else owns.
+//
+// Units   shape and strides: elements, outermost dimension first; entries from `rank` on are unused
+template <class Byte>
+struct BasicTensorView {
+  static constexpr int kMaxRank = 4;
+
+  Byte* data = nullptr;
+  DType dtype = DType::kF32;
+  int rank = 0;
+  std::array<int64_t, kMaxRank> shape{};
+  std::array<int64_t, kMaxRank> strides{};
+};
+
+using TensorView = BasicTensorView<const std::byte>;
+using MutableTensorView = BasicTensorView<std::byte>;
+
+}  // namespace kvick
+
+#endif  // KVICK_TENSOR_H_

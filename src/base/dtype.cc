@@ -1,0 +1,109 @@
+#include "base/dtype.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+
+namespace kvick {
+
+std::string_view DTypeName(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "f32";
+    case DType::kF16:
+      return "f16";
+    case DType::kBF16:
+      return "bf16";
+    case DType::kQ8_0:
+      return "q8_0";
+  }
+  return "unknown";
+}
+
+int64_t DTypeBytes(DType dtype) {
+  KVICK_CHECK(dtype != DType::kQ8_0);
+  return dtype == DType::kF32 ? 4 : 2;
+}
+
+std::optional<int64_t> DTypeRowBytes(DType dtype, int64_t num_elements) {
+  if (dtype != DType::kQ8_0) return CheckedProduct({num_elements, DTypeBytes(dtype)});
+  if (num_elements % kQ8BlockWeights != 0) return std::nullopt;
+  return CheckedProduct({num_elements / kQ8BlockWeights, kQ8BlockBytes});
+}
+
+float F16ToF32(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
+  const uint32_t magnitude = bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) {  // infinity, NaN (made quiet, as the hardware does)
+    const uint32_t quiet = magnitude > 0x7c00u ? 0x400000u : 0u;
+    return std::bit_cast<float>(sign | 0x7f800000u | (magnitude << 13) | quiet);
+  }
+  if (magnitude >= 0x0400u) return std::bit_cast<float>(sign | ((magnitude << 13) + (112u << 23)));
+  const float denormal = static_cast<float>(magnitude) * 0x1p-24f;
+  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(denormal));
+}
+
+uint16_t F32ToF16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u)
+    return static_cast<uint16_t>(sign | 0x7e00u | ((bits >> 13) & 0x1ffu));
+  if (magnitude >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);  // >= 2^16
+  if (magnitude < 0x38800000u) {  // below 2^-14: adding 0.5 leaves the rounded multiple of 2^-24
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
+  }
+  const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
+  return static_cast<uint16_t>(sign | ((rounded - (112u << 23)) >> 13));
+}
+
+void ConvertFromF32(DType dtype, const float* src, int64_t n, void* dst) {
+  KVICK_CHECK(dtype != DType::kQ8_0);
+  if (dtype == DType::kF32) {
+    std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(float));
+    return;
+  }
+  auto* out = static_cast<uint16_t*>(dst);
+  if (dtype == DType::kBF16) {
+    for (int64_t i = 0; i < n; ++i) out[i] = F32ToBF16(src[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = F32ToF16(src[i]);
+  }
+}
+
+namespace {
+
+void Q8ToF32(const std::byte* src, int64_t n, float* dst) {
+  for (int64_t i = 0; i < n; i += kQ8BlockWeights, src += kQ8BlockBytes) {
+    uint16_t scale_bits;
+    std::memcpy(&scale_bits, src, sizeof(scale_bits));
+    const float scale = F16ToF32(scale_bits);
+    const auto* quants = reinterpret_cast<const int8_t*>(src + sizeof(scale_bits));
+    for (int64_t j = 0; j < kQ8BlockWeights; ++j)
+      dst[i + j] = scale * static_cast<float>(quants[j]);
+  }
+}
+
+}  // namespace
+
+void ConvertToF32(DType dtype, const void* src, int64_t n, float* dst) {
+  switch (dtype) {
+    case DType::kF32:
+      std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(float));
+      return;
+    case DType::kF16:
+      for (int64_t i = 0; i < n; ++i) dst[i] = F16ToF32(static_cast<const uint16_t*>(src)[i]);
+      return;
+    case DType::kBF16:
+      for (int64_t i = 0; i < n; ++i) dst[i] = BF16ToF32(static_cast<const uint16_t*>(src)[i]);
+      return;
+    case DType::kQ8_0:
+      KVICK_CHECK(n % kQ8BlockWeights == 0);
+      Q8ToF32(static_cast<const std::byte*>(src), n, dst);
+      return;
+  }
+}
+
+}  // namespace kvick

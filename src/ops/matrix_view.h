@@ -1,0 +1,22 @@
+#ifndef KVICK_OPS_MATRIX_VIEW_H_
+#define KVICK_OPS_MATRIX_VIEW_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kvick/tensor.h"
+
+namespace kvick {
+
+// Weights [num_rows, num_cols] where they lie, usually in a mapped file: row-major, rows without
+// gaps. `data` need not be aligned, not even to the element size.
+struct MatrixView {
+  const std::byte* data = nullptr;
+  DType dtype = DType::kF32;
+  int64_t num_rows = 0;
+  int64_t num_cols = 0;  // a multiple of 32 for kQ8_0
+};
+
+}  // namespace kvick
+
+#endif  // KVICK_OPS_MATRIX_VIEW_H_
