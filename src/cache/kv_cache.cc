@@ -1,0 +1,262 @@
+#include "kvick/kv_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "base/dtype.h"
+#include "cache/kv_cache_state.h"
+
+namespace kvick {
+namespace {
+
+// Documented shape [T, K, D] f32, checked. D without gaps.
+Status CheckWritten(const char* name, const TensorView& tensor, const KvLayout& layout,
+                    int64_t num_tokens) {
+  if (tensor.dtype != DType::kF32 || tensor.rank != 3) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "kv cache: {} is {} of rank {}, f32 of rank 3 is wanted", name,
+                DTypeName(tensor.dtype), tensor.rank);
+  }
+  const auto& shape = tensor.shape;
+  if (shape[0] != num_tokens || shape[1] != layout.num_kv_heads || shape[2] != layout.head_dim) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "kv cache: {} is [{}, {}, {}], [{} tokens, {} kv heads, {} head_dim] is wanted",
+                name, shape[0], shape[1], shape[2], num_tokens, layout.num_kv_heads,
+                layout.head_dim);
+  }
+  if (tensor.strides[2] != 1) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "kv cache: {} has stride {} over head_dim, 1 is wanted", name, tensor.strides[2]);
+  }
+  return {};
+}
+
+const float* Row(const TensorView& tensor, int64_t token, int64_t head) {
+  return reinterpret_cast<const float*>(tensor.data) + token * tensor.strides[0] +
+         head * tensor.strides[1];
+}
+
+}  // namespace
+
+WritePlan::WritePlan(WritePlan&& other) noexcept
+    : cache_(std::exchange(other.cache_, nullptr)),
+      sequence_(other.sequence_),
+      first_position_(other.first_position_),
+      num_tokens_(other.num_tokens_),
+      num_layers_written_(other.num_layers_written_) {}
+
+WritePlan& WritePlan::operator=(WritePlan&& other) noexcept {
+  std::swap(cache_, other.cache_);
+  std::swap(sequence_, other.sequence_);
+  std::swap(first_position_, other.first_position_);
+  std::swap(num_tokens_, other.num_tokens_);
+  std::swap(num_layers_written_, other.num_layers_written_);
+  return *this;
+}
+
+WritePlan::~WritePlan() {
+  if (cache_ != nullptr) cache_->Abandon(*this);
+}
+
+KvCache::KvCache(std::unique_ptr<State> state) : state_(std::move(state)) {}
+KvCache::~KvCache() = default;
+
+Result<std::unique_ptr<KvCache>> KvCache::Create(const KvConfig& config) {
+  if (config.max_sequence_tokens < 0) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "kv cache: max_sequence_tokens is {}, 0 (no limit) or more is wanted",
+                config.max_sequence_tokens);
+  }
+  KvConfig completed = config;
+  KVICK_ASSIGN_OR_RETURN(KvStorage storage, KvStorage::Create(completed));
+  auto state = std::make_unique<State>(completed, std::move(storage));
+  return std::unique_ptr<KvCache>(new KvCache(std::move(state)));
+}
+
+const KvConfig& KvCache::config() const { return state_->config; }
+const KvLayout& KvCache::layout() const { return state_->storage.layout(); }
+int64_t KvCache::num_free_blocks() const { return state_->pool.num_free(); }
+int64_t KvCache::num_sequences() const { return state_->sequences.num_sequences(); }
+
+SequenceId KvCache::CreateSequence() { return state_->sequences.Create(); }
+
+Result<WritePlan> KvCache::Reserve(SequenceId sequence, int64_t num_tokens) {
+  KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
+  const KvConfig& config = state_->config;
+  const auto new_length = CheckedSum(table->length, num_tokens);
+  if (num_tokens < 1 || !new_length) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "kv cache: {} tokens are reserved, at least 1 is wanted", num_tokens);
+  }
+  if (config.max_sequence_tokens > 0 && *new_length > config.max_sequence_tokens) {
+    return Fail(ErrorCode::kExhausted,
+                "kv cache: {} more tokens would make sequence {} {} tokens long, {} is the most",
+                num_tokens, sequence.index, *new_length, config.max_sequence_tokens);
+  }
+  const int64_t used_slots = table->length % config.block_tokens;
+  const bool copies_last = used_slots > 0 && state_->pool.is_shared(table->blocks.back());
+  const int64_t num_blocks = CeilDiv(*new_length, config.block_tokens);
+  const int64_t num_new = num_blocks - static_cast<int64_t>(table->blocks.size());
+  if (num_new + (copies_last ? 1 : 0) > state_->pool.num_free()) {
+    return Fail(ErrorCode::kExhausted,
+                "kv cache: {} more tokens need {} blocks of {} tokens, {} of {} are free",
+                num_tokens, num_new + (copies_last ? 1 : 0), config.block_tokens,
+                state_->pool.num_free(), config.num_blocks);
+  }
+  if (copies_last) {
+    const BlockId copy = state_->pool.Allocate();
+    state_->storage.CopySlots(table->blocks.back(), copy, used_slots);
+    table->replaced = std::exchange(table->blocks.back(), copy);
+  }
+  for (int64_t i = 0; i < num_new; ++i) table->blocks.push_back(state_->pool.Allocate());
+  table->num_pending = num_tokens;
+  return WritePlan(this, sequence, table->length, num_tokens);
+}
+
+Status KvCache::Write(WritePlan& plan, int64_t layer, const TensorView& k, const TensorView& v) {
+  KVICK_CHECK(plan.cache_ == this);
+  const KvLayout& layout = this->layout();
+  KVICK_RETURN_IF_ERROR(CheckWritten("k", k, layout, plan.num_tokens_));
+  KVICK_RETURN_IF_ERROR(CheckWritten("v", v, layout, plan.num_tokens_));
+  if (layer != plan.num_layers_written_ || layer >= layout.num_layers) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "kv cache: layer {} is written, layer {} of {} is next", layer,
+                plan.num_layers_written_, layout.num_layers);
+  }
+  const BlockTable& table = *state_->sequences.Find(plan.sequence_);
+  for (int64_t i = 0; i < plan.num_tokens_; ++i) {
+    const int64_t position = plan.position(i);
+    const BlockId block = table.blocks[static_cast<size_t>(position / layout.block_tokens)];
+    for (int64_t head = 0; head < layout.num_kv_heads; ++head) {
+      std::byte* key = state_->storage.Slot(block, layer, head, position % layout.block_tokens);
+      ConvertFromF32(layout.dtype, Row(k, i, head), layout.head_dim, key);
+      ConvertFromF32(layout.dtype, Row(v, i, head), layout.head_dim, key + layout.value_offset);
+    }
+  }
+  ++plan.num_layers_written_;
+  return {};
+}
+
+Status KvCache::Commit(WritePlan plan) {
+  KVICK_CHECK(plan.cache_ == this);
+  if (plan.num_layers_written_ != layout().num_layers) {
+    return Fail(ErrorCode::kInvalidArgument, "kv cache: {} layers are written, {} are wanted",
+                plan.num_layers_written_, layout().num_layers);
+  }
+  BlockTable& table = *state_->sequences.Find(plan.sequence_);
+  table.length += std::exchange(table.num_pending, 0);
+  if (table.replaced) state_->Release(*std::exchange(table.replaced, std::nullopt));
+  plan.cache_ = nullptr;
+  return {};
+}
+
+void KvCache::Abandon(const WritePlan& plan) {
+  state_->Abandon(*state_->sequences.Find(plan.sequence_));
+}
+
+Status KvCache::Truncate(SequenceId sequence, int64_t num_tokens) {
+  KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
+  if (num_tokens < 0 || num_tokens > table->length) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "kv cache: sequence {} is cut to {} tokens, 0 to its length {} is possible",
+                sequence.index, num_tokens, table->length);
+  }
+  table->length = num_tokens;
+  const int64_t num_kept = table->num_committed_blocks(state_->config.block_tokens);
+  while (static_cast<int64_t>(table->blocks.size()) > num_kept) state_->PopBlock(*table);
+  if (!table->blocks.empty()) state_->ClearUnfilledSlots(table->blocks.back());
+  return {};
+}
+
+Status KvCache::Reset(SequenceId sequence) { return Truncate(sequence, 0); }
+
+Status KvCache::Drop(SequenceId sequence) {
+  KVICK_RETURN_IF_ERROR(Reset(sequence));
+  state_->sequences.Drop(sequence);
+  return {};
+}
+
+Result<SequenceId> KvCache::Fork(SequenceId sequence) {
+  KVICK_RETURN_IF_ERROR(state_->FindForChange(sequence));
+  const SequenceId fork = state_->sequences.Create();  // may move the tables: find them after it
+  const BlockTable& parent = *state_->sequences.Find(sequence);
+  BlockTable& child = *state_->sequences.Find(fork);
+  child.blocks.assign(parent.blocks.begin(), parent.blocks.end());
+  child.length = parent.length;
+  for (BlockId block : child.blocks) state_->pool.Share(block);
+  return fork;
+}
+
+Result<int64_t> KvCache::Length(SequenceId sequence) const {
+  KVICK_ASSIGN_OR_RETURN(const BlockTable* table, state_->Find(sequence));
+  return table->length;
+}
+
+Result<KvView> KvCache::View(SequenceId sequence) const {
+  KVICK_ASSIGN_OR_RETURN(const BlockTable* table, state_->Find(sequence));
+  return KvView{state_->storage.base(), table->blocks.data(), table->length, layout()};
+}
+
+KvView KvCache::View(const WritePlan& plan) const {
+  KVICK_CHECK(plan.cache_ == this);
+  const BlockTable& table = *state_->sequences.Find(plan.sequence_);
+  return {state_->storage.base(), table.blocks.data(), table.length + table.num_pending, layout()};
+}
+
+Result<std::span<const BlockId>> KvCache::Blocks(SequenceId sequence) const {
+  KVICK_ASSIGN_OR_RETURN(const BlockTable* table, state_->Find(sequence));
+  const int64_t num_blocks = table->num_committed_blocks(state_->config.block_tokens);
+  return std::span(table->blocks.data(), static_cast<size_t>(num_blocks));
+}
+
+MutableTensorView KvCache::k(int64_t layer) {
+  const KvLayout& l = layout();
+  KVICK_CHECK(layer >= 0 && layer < l.num_layers);
+  const int64_t element_bytes = DTypeBytes(l.dtype);
+  return {state_->storage.Slot(BlockId{0}, layer, 0, 0),
+          l.dtype,
+          4,
+          {state_->config.num_blocks, l.num_kv_heads, l.block_tokens, l.head_dim},
+          {l.block_stride / element_bytes, l.head_stride / element_bytes,
+           l.slot_stride / element_bytes, 1}};
+}
+
+MutableTensorView KvCache::v(int64_t layer) {
+  MutableTensorView view = k(layer);
+  view.data += layout().value_offset;
+  return view;
+}
+
+KvUsage KvCache::Usage() const {
+  const int64_t block_tokens = state_->config.block_tokens;
+  std::vector<int64_t>& filled = state_->filled_slots;
+  std::fill(filled.begin(), filled.end(), 0);
+  state_->sequences.ForEach([&](const BlockTable& table) {
+    for (size_t i = 0; i < table.blocks.size(); ++i) {
+      const bool is_copy = table.replaced && static_cast<int64_t>(i) == table.length / block_tokens;
+      const BlockId block = is_copy ? *table.replaced : table.blocks[i];
+      int64_t& slots = filled[static_cast<size_t>(block)];
+      slots = std::max(
+          slots, BlockTable::FilledSlots(static_cast<int64_t>(i), table.length, block_tokens));
+    }
+  });
+  int64_t used_tokens = 0;
+  for (int64_t slots : filled) used_tokens += slots;
+  const int64_t num_held = state_->pool.num_blocks() - state_->pool.num_free();
+  const int64_t token_bytes = layout().BytesPerToken();
+  KvUsage usage;
+  usage.capacity_bytes = state_->config.num_blocks * layout().block_stride;
+  usage.reserved_bytes = num_held * layout().block_stride;
+  usage.used_bytes = used_tokens * token_bytes;
+  usage.empty_bytes = usage.reserved_bytes - usage.used_bytes;
+  return usage;
+}
+
+Status KvCache::Verify() const {
+  KVICK_RETURN_IF_ERROR(state_->VerifyTables());
+  return state_->VerifyPool();
+}
+
+}  // namespace kvick

@@ -1,0 +1,141 @@
+#include "cache/kv_cache_state.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+
+namespace kvick {
+namespace {
+
+int64_t MaxBlocksPerSequence(const KvConfig& config) {
+  if (config.max_sequence_tokens == 0) return config.num_blocks;
+  return std::min(config.num_blocks, CeilDiv(config.max_sequence_tokens, config.block_tokens));
+}
+
+}  // namespace
+
+KvCache::State::State(const KvConfig& the_config, KvStorage the_storage)
+    : config(the_config),
+      storage(std::move(the_storage)),
+      pool(the_config.num_blocks),
+      sequences(MaxBlocksPerSequence(the_config)),
+      filled_slots(static_cast<size_t>(the_config.num_blocks), 0) {}
+
+Result<const BlockTable*> KvCache::State::Find(SequenceId sequence) const {
+  if (const BlockTable* table = sequences.Find(sequence)) return table;
+  return Fail(ErrorCode::kNotFound, "kv cache: sequence {}.{} does not exist, it was {}",
+              sequence.index, sequence.generation,
+              sequence.generation == 0 ? "never created" : "dropped");
+}
+
+Result<BlockTable*> KvCache::State::FindForChange(SequenceId sequence) {
+  KVICK_RETURN_IF_ERROR(Find(sequence));
+  BlockTable* table = sequences.Find(sequence);
+  if (!table->has_open_plan()) return table;
+  return Fail(ErrorCode::kInvalidArgument,
+              "kv cache: sequence {} has an open plan of {} tokens, commit or drop it first",
+              sequence.index, table->num_pending);
+}
+
+void KvCache::State::PopBlock(BlockTable& table) {
+  const BlockId block = table.blocks.back();
+  table.blocks.pop_back();
+  Release(block);
+}
+
+void KvCache::State::Release(BlockId block) {
+  pool.Release(block);
+  ClearUnfilledSlots(block);
+}
+
+void KvCache::State::ClearUnfilledSlots(BlockId block) {
+  if (config.fill != KvFill::kNan) return;
+  int64_t filled = 0;
+  sequences.ForEach([&](const BlockTable& table) {
+    const int64_t num_tokens = table.length + table.num_pending;
+    for (size_t i = 0; i < table.blocks.size(); ++i) {
+      if (table.blocks[i] != block) continue;
+      filled = std::max(filled, BlockTable::FilledSlots(static_cast<int64_t>(i), num_tokens,
+                                                        config.block_tokens));
+    }
+    if (table.replaced == block) {
+      filled = std::max(filled, table.length % config.block_tokens);
+    }
+  });
+  storage.ClearSlots(block, filled);
+}
+
+void KvCache::State::Abandon(BlockTable& table) {
+  table.num_pending = 0;
+  const int64_t num_committed = table.num_committed_blocks(config.block_tokens);
+  while (static_cast<int64_t>(table.blocks.size()) > num_committed) PopBlock(table);
+  if (table.replaced) {
+    PopBlock(table);
+    table.blocks.push_back(*table.replaced);
+    table.replaced.reset();
+  } else if (!table.blocks.empty()) {
+    ClearUnfilledSlots(table.blocks.back());
+  }
+}
+
+Status KvCache::State::VerifyTables() const {
+  Status status;
+  sequences.ForEach([&](const BlockTable& table) {
+    const int64_t num_tokens = table.length + table.num_pending;
+    const int64_t wanted = CeilDiv(num_tokens, config.block_tokens);
+    std::vector<BlockId> sorted = table.blocks;
+    std::sort(sorted.begin(), sorted.end());
+    if (static_cast<int64_t>(table.blocks.size()) != wanted) {
+      status = Fail(ErrorCode::kInternal, "kv cache: {} tokens hold {} blocks, {} are wanted",
+                    num_tokens, table.blocks.size(), wanted);
+    } else if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+      status = Fail(ErrorCode::kInternal, "kv cache: a sequence holds a block twice");
+    } else if (config.max_sequence_tokens > 0 && num_tokens > config.max_sequence_tokens) {
+      status = Fail(ErrorCode::kInternal, "kv cache: a sequence has {} tokens, at most {} may be",
+                    num_tokens, config.max_sequence_tokens);
+    } else if (table.replaced && (!table.has_open_plan() || table.length == 0)) {
+      status = Fail(ErrorCode::kInternal, "kv cache: a block is replaced without an open plan");
+    }
+  });
+  return status;
+}
+
+Status KvCache::State::VerifyPool() const {
+  std::vector<int32_t> references(static_cast<size_t>(config.num_blocks), 0);
+  std::vector<int64_t> filled(static_cast<size_t>(config.num_blocks), 0);
+  const auto count = [&](BlockId block, int64_t num_slots) {
+    const auto i = static_cast<size_t>(block);
+    ++references[i];
+    filled[i] = std::max(filled[i], num_slots);
+  };
+  sequences.ForEach([&](const BlockTable& table) {
+    const int64_t num_tokens = table.length + table.num_pending;
+    for (size_t i = 0; i < table.blocks.size(); ++i) {
+      count(table.blocks[i],
+            BlockTable::FilledSlots(static_cast<int64_t>(i), num_tokens, config.block_tokens));
+    }
+    if (table.replaced) count(*table.replaced, table.length % config.block_tokens);
+  });
+  std::vector<int32_t> times_free(static_cast<size_t>(config.num_blocks), 0);
+  for (BlockId block : pool.free_blocks()) ++times_free[static_cast<size_t>(block)];
+  for (int64_t i = 0; i < config.num_blocks; ++i) {
+    const auto block = static_cast<BlockId>(i);
+    const auto at = static_cast<size_t>(i);
+    if (pool.references(block) != references[at]) {
+      return Fail(ErrorCode::kInternal, "kv cache: block {} counts {} references, {} hold it", i,
+                  pool.references(block), references[at]);
+    }
+    if (times_free[at] != (references[at] == 0 ? 1 : 0)) {
+      return Fail(ErrorCode::kInternal, "kv cache: block {} is {} times free and held by {}", i,
+                  times_free[at], references[at]);
+    }
+    if (!storage.SlotsAreClear(block, filled[at])) {
+      return Fail(ErrorCode::kInternal, "kv cache: block {} was written behind its {} filled slots",
+                  i, filled[at]);
+    }
+  }
+  return {};
+}
+
+}  // namespace kvick

@@ -1,0 +1,58 @@
+#include "kvick/kv_layout.h"
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "kvick/kv_cache.h"
+
+namespace kvick {
+namespace {
+
+constexpr int64_t kMaxBlockBytes = int64_t{1} << 62;
+
+Status CheckPositive(const char* name, int64_t value) {
+  if (value > 0) return {};
+  return Fail(ErrorCode::kInvalidArgument, "kv cache: {} is {}, at least 1 is wanted", name, value);
+}
+
+}  // namespace
+
+KvConfig KvConfig::Contiguous(int64_t batch, int64_t max_tokens) const {
+  KvConfig config = *this;
+  config.block_tokens = max_tokens;
+  config.num_blocks = batch;
+  config.max_sequence_tokens = max_tokens;
+  return config;
+}
+
+Result<KvLayout> KvLayout::Create(const KvConfig& config) {
+  KVICK_RETURN_IF_ERROR(CheckPositive("num_layers", config.num_layers));
+  KVICK_RETURN_IF_ERROR(CheckPositive("num_kv_heads", config.num_kv_heads));
+  KVICK_RETURN_IF_ERROR(CheckPositive("head_dim", config.head_dim));
+  KVICK_RETURN_IF_ERROR(CheckPositive("block_tokens", config.block_tokens));
+  if (config.dtype == DType::kQ8_0) {
+    return Fail(ErrorCode::kInvalidArgument, "kv cache: dtype is {}, bf16, f16 or f32 is wanted",
+                DTypeName(config.dtype));
+  }
+  const auto block_bytes =
+      CheckedProduct({2, config.num_layers, config.num_kv_heads, config.head_dim,
+                      config.block_tokens, DTypeBytes(config.dtype)});
+  if (!block_bytes || *block_bytes > kMaxBlockBytes) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "kv cache: a block of 2 x {} layers x {} heads x {} x {} tokens is over 2^62 bytes",
+                config.num_layers, config.num_kv_heads, config.head_dim, config.block_tokens);
+  }
+  KvLayout layout;
+  layout.num_layers = config.num_layers;
+  layout.num_kv_heads = config.num_kv_heads;
+  layout.head_dim = config.head_dim;
+  layout.block_tokens = config.block_tokens;
+  layout.dtype = config.dtype;
+  layout.slot_stride = config.head_dim * DTypeBytes(config.dtype);
+  layout.head_stride = config.block_tokens * layout.slot_stride;
+  layout.value_offset = config.num_kv_heads * layout.head_stride;
+  layout.layer_stride = 2 * layout.value_offset;
+  layout.block_stride = config.num_layers * layout.layer_stride;
+  return layout;
+}
+
+}  // namespace kvick
