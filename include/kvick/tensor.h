@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace kvick {
@@ -34,10 +35,16 @@ struct BasicTensorView {
   int rank = 0;
   std::array<int64_t, kMaxRank> shape{};
   std::array<int64_t, kMaxRank> strides{};
+
+  operator BasicTensorView<const std::byte>() const { return {data, dtype, rank, shape, strides}; }
 };
 
 using TensorView = BasicTensorView<const std::byte>;
 using MutableTensorView = BasicTensorView<std::byte>;
+
+// A view of f32 numbers that lie row-major without gaps. REQUIRES: 1 to 4 dimensions.
+TensorView DenseF32(const float* data, std::initializer_list<int64_t> shape);
+MutableTensorView DenseF32(float* data, std::initializer_list<int64_t> shape);
 
 }  // namespace kvick
 

@@ -1,0 +1,294 @@
+#include "kvick/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "attention/attention_kernel.h"
+#include "attention/online_softmax.h"
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "base/exec.h"
+#include "base/memory.h"
+#include "base/tensor_check.h"
+#include "base/threads.h"
+
+namespace kvick {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+// Up to kMaxColumns columns of one KV head of one sequence: what a thread works on.
+struct ColumnTask {
+  const AttentionQuery* query = nullptr;
+  int64_t kv_head = 0;
+  QueryColumns columns;
+  float* out = nullptr;  // row 0 of the sequence, head 0 of the group; strides as the queries
+};
+
+// Where a thread keeps what it works on.
+struct Workspace {
+  std::byte* packed_queries = nullptr;
+  std::byte* kernel_scratch = nullptr;
+  PartialResult chunk;
+  PartialResult total;
+  int64_t* num_visible = nullptr;  // [kMaxColumns]
+};
+
+OnlineSoftmax Column(const PartialResult& result, int64_t column, int64_t head_dim) {
+  return {result.max + column, result.sum + column, result.out + column * head_dim};
+}
+
+}  // namespace
+
+struct Attention::State {
+  AttentionConfig config;
+  Exec exec;
+  const AttentionKernel* kernel = nullptr;
+  MappedRegion memory;
+  std::vector<Workspace> workspaces;  // [num_threads]
+
+  int64_t heads_per_group() const { return config.num_heads / config.num_kv_heads; }
+  int64_t NumColumnTasks(const AttentionQuery& query) const {
+    return config.num_kv_heads * CeilDiv(query.num_tokens * heads_per_group(), kMaxColumns);
+  }
+
+  Status Allocate();
+  Status CheckQuery(int64_t layer, const AttentionQuery& query) const;
+  ColumnTask TaskAt(int64_t task_idx, std::span<const AttentionQuery> queries, const float* q,
+                    float* out) const;
+  void Prepare(const ColumnTask& task, const Workspace& workspace) const;
+  void AttendChunk(const ColumnTask& task, int64_t layer, int64_t chunk_idx, const Workspace& from,
+                   const Workspace& to) const;
+  void MergeChunk(const ColumnTask& task, int64_t chunk_idx, const Workspace& from,
+                  const Workspace& to) const;
+  void WriteOut(const ColumnTask& task, const Workspace& workspace) const;
+  void RunTask(const ColumnTask& task, int64_t layer, const Workspace& workspace) const;
+  void RunTaskOnAllThreads(const ColumnTask& task, int64_t layer) const;
+};
+
+namespace {
+
+// Positions [0, n) that the task's last column sees: its chunks are those of this range.
+int64_t NumChunks(const ColumnTask& task) {
+  const int64_t last_token =
+      (task.columns.first + task.columns.num - 1) / task.columns.heads_per_group;
+  return CeilDiv(task.query->kv.length - task.query->num_tokens + last_token + 1, kChunkTokens);
+}
+
+}  // namespace
+
+// One mapping holds the workspaces of all threads, each part aligned.
+Status Attention::State::Allocate() {
+  constexpr int64_t kFloatBytes = sizeof(float);
+  const int64_t packed_bytes = kernel->packed_query_bytes(config.head_dim);
+  const int64_t scratch_bytes = kernel->scratch_bytes(config.head_dim);
+  const int64_t row_bytes = RoundUp(kMaxColumns * kFloatBytes, kAlignment);
+  const int64_t out_bytes = RoundUp(kMaxColumns * config.head_dim * kFloatBytes, kAlignment);
+  const int64_t visible_bytes = kMaxColumns * static_cast<int64_t>(sizeof(int64_t));
+  const int64_t thread_bytes =
+      packed_bytes + scratch_bytes + 2 * (2 * row_bytes + out_bytes) + visible_bytes;
+  KVICK_ASSIGN_OR_RETURN(memory,
+                         MappedRegion::Create(thread_bytes * exec.num_threads, Commit::kUpFront));
+  std::byte* next = memory.data();
+  const auto take = [&next](int64_t num_bytes) { return std::exchange(next, next + num_bytes); };
+  const auto take_floats = [&take](int64_t num_bytes) {
+    return reinterpret_cast<float*>(take(num_bytes));
+  };
+  for (int i = 0; i < exec.num_threads; ++i) {
+    Workspace& workspace = workspaces.emplace_back();
+    workspace.packed_queries = take(packed_bytes);
+    workspace.kernel_scratch = take(scratch_bytes);
+    for (PartialResult* result : {&workspace.chunk, &workspace.total}) {
+      *result = {take_floats(row_bytes), take_floats(row_bytes), take_floats(out_bytes)};
+    }
+    workspace.num_visible = reinterpret_cast<int64_t*>(take(visible_bytes));
+  }
+  return {};
+}
+
+Status Attention::State::CheckQuery(int64_t layer, const AttentionQuery& query) const {
+  const KvLayout& layout = query.kv.layout;
+  if (layout.num_kv_heads != config.num_kv_heads || layout.head_dim != config.head_dim ||
+      layout.dtype != config.dtype) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "attention: the view has {} kv heads of {} {}, {} of {} {} are wanted",
+                layout.num_kv_heads, layout.head_dim, DTypeName(layout.dtype), config.num_kv_heads,
+                config.head_dim, DTypeName(config.dtype));
+  }
+  if (layer < 0 || layer >= layout.num_layers) {
+    return Fail(ErrorCode::kInvalidArgument, "attention: layer {} is wanted of a view with {}",
+                layer, layout.num_layers);
+  }
+  if (query.num_tokens < 1 || query.num_tokens > query.kv.length) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "attention: {} new tokens in a view of {}, 1 to {} are possible", query.num_tokens,
+                query.kv.length, query.kv.length);
+  }
+  return {};
+}
+
+ColumnTask Attention::State::TaskAt(int64_t task_idx, std::span<const AttentionQuery> queries,
+                                    const float* q, float* out) const {
+  const int64_t token_stride = config.num_heads * config.head_dim;
+  int64_t first_row = 0;
+  for (const AttentionQuery& query : queries) {
+    const int64_t num_tasks = NumColumnTasks(query);
+    if (task_idx >= num_tasks) {
+      task_idx -= num_tasks;
+      first_row += query.num_tokens;
+      continue;
+    }
+    ColumnTask task;
+    task.query = &query;
+    task.kv_head = task_idx % config.num_kv_heads;
+    const int64_t offset =
+        first_row * token_stride + task.kv_head * heads_per_group() * config.head_dim;
+    task.columns.q = q + offset;
+    task.columns.token_stride = token_stride;
+    task.columns.heads_per_group = heads_per_group();
+    task.columns.head_dim = config.head_dim;
+    task.columns.first = task_idx / config.num_kv_heads * kMaxColumns;
+    task.columns.num =
+        std::min(kMaxColumns, query.num_tokens * heads_per_group() - task.columns.first);
+    task.out = out + offset;
+    return task;
+  }
+  KVICK_CHECK(false && "task_idx is past the last task");
+  return {};
+}
+
+void Attention::State::Prepare(const ColumnTask& task, const Workspace& workspace) const {
+  const int64_t num_cached = task.query->kv.length - task.query->num_tokens;
+  for (int64_t c = 0; c < task.columns.num; ++c) {
+    workspace.num_visible[c] = num_cached + (task.columns.first + c) / heads_per_group() + 1;
+  }
+  kernel->pack_queries(task.columns, workspace.packed_queries);
+}
+
+// Queries are read from one workspace, the chunk's result lies in the other.
+void Attention::State::AttendChunk(const ColumnTask& task, int64_t layer, int64_t chunk_idx,
+                                   const Workspace& from, const Workspace& to) const {
+  ChunkTask chunk;
+  chunk.kv = &task.query->kv;
+  chunk.layer = layer;
+  chunk.kv_head = task.kv_head;
+  chunk.begin = chunk_idx * kChunkTokens;
+  chunk.end = std::min(chunk.begin + kChunkTokens, from.num_visible[task.columns.num - 1]);
+  chunk.packed_queries = from.packed_queries;
+  chunk.num_columns = task.columns.num;
+  chunk.num_visible = from.num_visible;
+  chunk.scale = config.scale;
+  chunk.scratch = to.kernel_scratch;
+  kernel->attend_chunk(chunk, to.chunk);
+}
+
+void Attention::State::MergeChunk(const ColumnTask& task, int64_t chunk_idx, const Workspace& from,
+                                  const Workspace& to) const {
+  for (int64_t c = 0; c < task.columns.num; ++c) {
+    if (to.num_visible[c] <= chunk_idx * kChunkTokens) continue;
+    const OnlineSoftmax total = Column(to.total, c, config.head_dim);
+    const OnlineSoftmax chunk = Column(from.chunk, c, config.head_dim);
+    chunk_idx == 0 ? total.Assign(chunk, config.head_dim) : total.Merge(chunk, config.head_dim);
+  }
+}
+
+void Attention::State::WriteOut(const ColumnTask& task, const Workspace& workspace) const {
+  for (int64_t c = 0; c < task.columns.num; ++c) {
+    const OnlineSoftmax total = Column(workspace.total, c, config.head_dim);
+    float* out = task.out + (task.columns.Row(c) - task.columns.q);
+    for (int64_t d = 0; d < config.head_dim; ++d) out[d] = total.out[d] / *total.sum;
+  }
+}
+
+void Attention::State::RunTask(const ColumnTask& task, int64_t layer,
+                               const Workspace& workspace) const {
+  Prepare(task, workspace);
+  for (int64_t i = 0; i < NumChunks(task); ++i) {
+    AttendChunk(task, layer, i, workspace, workspace);
+    MergeChunk(task, i, workspace, workspace);
+  }
+  WriteOut(task, workspace);
+}
+
+// Chunks side by side, one a thread, merged in ascending order: the bits of RunTask.
+void Attention::State::RunTaskOnAllThreads(const ColumnTask& task, int64_t layer) const {
+  const Workspace& main = workspaces[0];
+  Prepare(task, main);
+  const int64_t num_chunks = NumChunks(task);
+  for (int64_t first = 0; first < num_chunks; first += exec.num_threads) {
+    const int64_t num = std::min<int64_t>(exec.num_threads, num_chunks - first);
+    ParallelFor(exec.num_threads, num, [&](int64_t i, int) {
+      AttendChunk(task, layer, first + i, main, workspaces[static_cast<size_t>(i)]);
+    });
+    for (int64_t i = 0; i < num; ++i) {
+      MergeChunk(task, first + i, workspaces[static_cast<size_t>(i)], main);
+    }
+  }
+  WriteOut(task, main);
+}
+
+Attention::Attention(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Attention::~Attention() = default;
+
+std::string_view Attention::isa() const { return IsaName(state_->exec.isa); }
+
+Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& config) {
+  if (config.num_heads < 1 || config.num_kv_heads < 1 ||
+      config.num_heads % config.num_kv_heads != 0) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "attention: {} heads on {} kv heads, a positive multiple is wanted",
+                config.num_heads, config.num_kv_heads);
+  }
+  if (config.head_dim < 2 || config.head_dim > kMaxHeadDim || config.head_dim % 2 != 0) {
+    return Fail(ErrorCode::kUnsupported,
+                "attention: head_dim is {}, an even number from 2 to {} is wanted", config.head_dim,
+                kMaxHeadDim);
+  }
+  if (config.dtype == DType::kQ8_0 || !std::isfinite(config.scale) || config.num_threads < 0) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "attention: dtype {}, scale {}, {} threads: bf16, f16 or f32, a finite scale and 0 "
+                "or more threads are wanted",
+                DTypeName(config.dtype), config.scale, config.num_threads);
+  }
+  auto state = std::make_unique<State>();
+  state->config = config;
+  if (config.scale == 0) state->config.scale = 1 / std::sqrt(static_cast<float>(config.head_dim));
+  KVICK_ASSIGN_OR_RETURN(state->exec.isa, ParseIsa(config.isa));
+  state->exec.num_threads = config.num_threads > 0 ? config.num_threads : NumUsableCores();
+  state->config.isa = IsaName(state->exec.isa);  // the caller's string may not live as long
+  state->kernel = &AttentionKernelFor(state->exec.isa, config.dtype);
+  KVICK_RETURN_IF_ERROR(state->Allocate());
+  return std::unique_ptr<Attention>(new Attention(std::move(state)));
+}
+
+Status Attention::Run(int64_t layer, std::span<const AttentionQuery> queries, const TensorView& q,
+                      const MutableTensorView& out) {
+  const AttentionConfig& config = state_->config;
+  int64_t num_tokens = 0, num_tasks = 0;
+  for (const AttentionQuery& query : queries) {
+    KVICK_RETURN_IF_ERROR(state_->CheckQuery(layer, query));
+    num_tokens += query.num_tokens;
+    num_tasks += state_->NumColumnTasks(query);
+  }
+  KVICK_RETURN_IF_ERROR(
+      CheckDense("attention: q", q, {num_tokens, config.num_heads, config.head_dim}));
+  KVICK_RETURN_IF_ERROR(
+      CheckDense("attention: out", out, {num_tokens, config.num_heads, config.head_dim}));
+  const auto* q_data = reinterpret_cast<const float*>(q.data);
+  auto* out_data = reinterpret_cast<float*>(out.data);
+  if (num_tasks < state_->exec.num_threads) {
+    for (int64_t i = 0; i < num_tasks; ++i) {
+      state_->RunTaskOnAllThreads(state_->TaskAt(i, queries, q_data, out_data), layer);
+    }
+    return {};
+  }
+  ParallelFor(state_->exec.num_threads, num_tasks, [&](int64_t i, int thread) {
+    state_->RunTask(state_->TaskAt(i, queries, q_data, out_data), layer,
+                    state_->workspaces[static_cast<size_t>(thread)]);
+  });
+  return {};
+}
+
+}  // namespace kvick

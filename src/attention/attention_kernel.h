@@ -1,0 +1,93 @@
+#ifndef KVICK_ATTENTION_ATTENTION_KERNEL_H_
+#define KVICK_ATTENTION_ATTENTION_KERNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/isa.h"
+#include "kvick/kv_layout.h"
+
+namespace kvick {
+
+// Keys are taken in chunks counted from position 0. Each chunk gives a partial result that is
+// computed in the same way whoever computes it; partials merge in ascending order. 512 positions of
+// a head of 128 in bf16 are 128 KiB of keys and as much of values: they stay in the L2 cache while
+// one group of columns after the other reads them.
+inline constexpr int64_t kChunkTokens = 512;
+
+// A column is one query head of one new token; those of one KV head stand side by side, the heads
+// of a token together. A kernel call takes up to this many: enough that prefill reads a chunk from
+// memory once in 128 columns, few enough that their accumulators (64 KiB at D = 128) stay in L2.
+inline constexpr int64_t kMaxColumns = 128;
+
+inline constexpr int64_t kMaxHeadDim = 256;
+
+// The columns [first, first + num) of one KV head of one sequence.
+// Column c is head c % heads_per_group of token c / heads_per_group.
+struct QueryColumns {
+  const float* q = nullptr;  // [D] of column 0
+  int64_t token_stride = 0;  // floats from a token to the next; heads lie D apart
+  int64_t heads_per_group = 1;
+  int64_t head_dim = 0;
+  int64_t first = 0;
+  int64_t num = 0;  // at most kMaxColumns
+
+  const float* Row(int64_t column) const {
+    const int64_t c = first + column;
+    return q + c / heads_per_group * token_stride + c % heads_per_group * head_dim;
+  }
+};
+
+// What one chunk contributes: out = sum_s exp(score_s - max) v_s, sum = sum_s exp(score_s - max).
+// What stands at a column that sees nothing of the chunk is not to be read.
+//
+// Shapes  max, sum [kMaxColumns];  out [kMaxColumns, D]
+// Units   scores and max: natural logarithm, scale applied
+struct PartialResult {
+  float* max = nullptr;
+  float* sum = nullptr;
+  float* out = nullptr;
+};
+
+struct ChunkTask {
+  const KvView* kv = nullptr;
+  int64_t layer = 0;
+  int64_t kv_head = 0;
+  int64_t begin = 0;  // positions, a multiple of kChunkTokens
+  int64_t end = 0;    // at most begin + kChunkTokens and kv->length
+  const std::byte* packed_queries = nullptr;
+  int64_t num_columns = 0;
+  const int64_t* num_visible =
+      nullptr;  // [num_columns]: column c sees positions [0, num_visible[c])
+  float scale = 1.0f;
+  std::byte* scratch = nullptr;
+
+  int64_t VisibleHere(int64_t column) const {
+    const int64_t n = num_visible[column] - begin;
+    return n < 0 ? 0 : (n < end - begin ? n : end - begin);
+  }
+};
+
+// One implementation. All sizes are bytes, multiples of 64; all buffers are 64-byte aligned.
+//
+// A kernel's promise: a column's partial depends on its query, its visible keys and values, and
+// nothing else; a position that it does not see is selected away, never multiplied by zero.
+struct AttentionKernel {
+  int64_t (*packed_query_bytes)(int64_t head_dim);  // room for kMaxColumns
+  int64_t (*scratch_bytes)(int64_t head_dim);
+  void (*pack_queries)(const QueryColumns& columns, std::byte* packed);
+  void (*attend_chunk)(const ChunkTask& task, const PartialResult& result);
+};
+
+// The kernel of an instruction set for a type of keys and values.
+// REQUIRES: IsaAvailable(isa); dtype is bf16, f16 or f32.
+const AttentionKernel& AttentionKernelFor(Isa isa, DType dtype);
+
+// One file each: Highway vectors for any isa, matrix tiles for bf16.
+const AttentionKernel& VectorAttentionKernel(Isa isa, DType dtype);
+const AttentionKernel& TileAttentionKernel();
+const AttentionKernel& EmulatedTileAttentionKernel();
+
+}  // namespace kvick
+
+#endif  // KVICK_ATTENTION_ATTENTION_KERNEL_H_

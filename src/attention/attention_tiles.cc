@@ -1,0 +1,280 @@
+// The attention kernel over matrix tiles, for keys and values in bf16.
+//
+// Order of operations, for each column on its own:
+//   score[s] = scale * sum over d of q[d] k[s][d], in tile steps of 32 (even and odd d apart),
+//   queries
+//              rounded to bf16
+//   max      = over the visible s: exact in any order
+//   p[s]     = exp(score[s] - max);  sum = tree(lanes of sum_s p[s]), s ascending in steps of 16
+//   out[d]   = sum over s of bf16(p[s]) v[s][d], in tile steps of 32 (even and odd s apart)
+// In both products a column is a row or a column of the result by itself, whatever stands beside
+// it. A position that a column does not see has p = 0, and where no column sees it its value is not
+// read.
+
+#if defined(__x86_64__)
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "attention/attention_kernel.h"
+#include "base/amx_tiles.h"
+#include "base/checked_math.h"
+#include "base/dtype.h"
+
+// One vector target: where there are tiles there is AVX-512, and their emulation asks for it too.
+#define HWY_BASELINE_TARGETS HWY_AVX3
+#define HWY_COMPILE_ONLY_STATIC
+#include "base/sum_lanes-inl.h"
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kvick {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using F32Tag = hn::ScalableTag<float>;
+using F32Vector = hn::Vec<F32Tag>;
+
+constexpr int64_t kLanes = 16;
+constexpr int64_t kGroup = kTileRows;     // columns that one tile holds
+constexpr int64_t kSlotTile = kTileRows;  // keys that one tile holds
+constexpr int64_t kDimStep = 32;  // bf16 in a tile row: head_dim a key tile, slots a value step
+constexpr int64_t kSlotStep = 32;
+constexpr int64_t kMaxDimTiles = kMaxHeadDim / kLanes;
+
+using BF16 = uint16_t;
+
+// What lies where in a thread's scratch.
+struct Scratch {
+  alignas(64) BF16 values[kChunkTokens / kSlotStep][kMaxDimTiles][kSlotStep / 2][kLanes * 2];
+  alignas(64) float scores[kGroup][kChunkTokens];
+  alignas(64) BF16 weights[kGroup][kChunkTokens];
+  alignas(64) BF16 keys[kSlotTile][kMaxHeadDim];  // where 16 slots do not lie side by side
+  alignas(64) float score_tile[kSlotTile][kGroup];
+  alignas(64) float out_tile[kGroup][kLanes];
+};
+
+// One group of up to 16 columns of a chunk.
+struct Group {
+  int64_t first;  // column
+  int64_t num;
+  int64_t num_seen_by_any;
+};
+
+// Packed queries: [group][d / 2][16 columns][2], as the B operand wants them.
+int64_t GroupElements(int64_t head_dim) { return head_dim * kGroup; }
+
+void PackQueries(const QueryColumns& columns, std::byte* packed) {
+  auto* out = reinterpret_cast<BF16*>(packed);
+  for (int64_t c = 0; c < columns.num; ++c) {
+    const float* row = columns.Row(c);
+    BF16* column = out + c / kGroup * GroupElements(columns.head_dim) + c % kGroup * 2;
+    for (int64_t d = 0; d < columns.head_dim; ++d) {
+      column[d / 2 * kGroup * 2 + d % 2] = F32ToBF16(row[d]);
+    }
+  }
+}
+
+int64_t PackedQueryBytes(int64_t head_dim) {
+  return kMaxColumns / kGroup * GroupElements(head_dim) * static_cast<int64_t>(sizeof(BF16));
+}
+
+int64_t ScratchBytes(int64_t) { return sizeof(Scratch); }
+
+const BF16* AsBF16(const std::byte* data) { return reinterpret_cast<const BF16*>(data); }
+
+// Sixteen consecutive keys, in place where one block holds them all, else copied.
+struct KeyRows {
+  const std::byte* data;
+  int64_t stride;  // bytes
+};
+
+KeyRows SixteenKeys(const ChunkTask& task, int64_t slot, Scratch& scratch) {
+  const KvView& kv = *task.kv;
+  const int64_t position = task.begin + slot;
+  if (kv.RunLength(position) >= kSlotTile) {
+    return {kv.Key(task.layer, task.kv_head, position), kv.layout.slot_stride};
+  }
+  const int64_t num = std::min(kSlotTile, task.end - position);
+  const auto row_bytes = static_cast<size_t>(kv.layout.head_dim) * sizeof(BF16);
+  for (int64_t s = 0; s < kSlotTile; ++s) {
+    if (s < num) {
+      std::memcpy(scratch.keys[s], kv.Key(task.layer, task.kv_head, position + s), row_bytes);
+    } else {
+      std::memset(scratch.keys[s], 0, row_bytes);
+    }
+  }
+  return {reinterpret_cast<const std::byte*>(scratch.keys), sizeof(scratch.keys[0])};
+}
+
+// Interleaves pairs of value rows, as the B operand wants them: [slot / 2][16 of D][2]. Slots that
+// no column sees, and elements behind head_dim, are zero.
+void PackValues(const ChunkTask& task, int64_t num_slots, Scratch& scratch) {
+  const int64_t head_dim = task.kv->layout.head_dim;
+  const int64_t num_dim_tiles = CeilDiv(head_dim, kLanes);
+  for (int64_t s = 0; s < RoundUp(num_slots, kSlotStep); ++s) {
+    auto& step = scratch.values[s / kSlotStep];
+    const int64_t pair = s % kSlotStep / 2, half = s % 2;
+    const BF16* row =
+        s < num_slots ? AsBF16(task.kv->Value(task.layer, task.kv_head, task.begin + s)) : nullptr;
+    for (int64_t tile = 0; tile < num_dim_tiles; ++tile) {
+      for (int64_t i = 0; i < kLanes; ++i) {
+        const int64_t d = tile * kLanes + i;
+        step[tile][pair][2 * i + half] = row != nullptr && d < head_dim ? row[d] : BF16{0};
+      }
+    }
+  }
+}
+
+// score_tile[s][c] of 16 slots, then scores[c][s]. Tiles: 0 scores; 1, 2 keys and queries of a
+// whole step over head_dim; 3, 4 those of the last, shorter one.
+template <class Tiles>
+void ScoreSlots(const KeyRows& keys, const BF16* queries, int64_t head_dim, Scratch& scratch) {
+  constexpr int64_t kQueryStride = kGroup * 2 * sizeof(BF16);
+  Tiles::template Zero<0>();
+  int64_t d = 0;
+  for (; d + kDimStep <= head_dim; d += kDimStep) {
+    Tiles::template Load<1>(keys.data + d * sizeof(BF16), keys.stride);
+    Tiles::template Load<2>(queries + d * kGroup, kQueryStride);
+    Tiles::template DotBF16<0, 1, 2>();
+  }
+  if (d < head_dim) {
+    Tiles::template Load<3>(keys.data + d * sizeof(BF16), keys.stride);
+    Tiles::template Load<4>(queries + d * kGroup, kQueryStride);
+    Tiles::template DotBF16<0, 3, 4>();
+  }
+  Tiles::template Store<0>(scratch.score_tile, sizeof(scratch.score_tile[0]));
+}
+
+template <class Tiles>
+void ScoreGroup(const ChunkTask& task, const Group& group, Scratch& scratch) {
+  const int64_t head_dim = task.kv->layout.head_dim;
+  const auto tail = static_cast<int>(head_dim % kDimStep);
+  TileConfig config;
+  config.SetShape(0, kSlotTile, kGroup * sizeof(float));
+  config.SetShape(1, kSlotTile, kDimStep * sizeof(BF16));
+  config.SetShape(2, kDimStep / 2, kGroup * 2 * sizeof(BF16));
+  if (tail > 0) {
+    config.SetShape(3, kSlotTile, tail * static_cast<int>(sizeof(BF16)));
+    config.SetShape(4, tail / 2, kGroup * 2 * sizeof(BF16));
+  }
+  Tiles::Configure(config);
+  const BF16* queries =
+      AsBF16(task.packed_queries) + group.first / kGroup * GroupElements(head_dim);
+  for (int64_t s = 0; s < group.num_seen_by_any; s += kSlotTile) {
+    ScoreSlots<Tiles>(SixteenKeys(task, s, scratch), queries, head_dim, scratch);
+    for (int64_t c = 0; c < group.num; ++c) {
+      for (int64_t i = 0; i < kSlotTile; ++i) scratch.scores[c][s + i] = scratch.score_tile[i][c];
+    }
+  }
+}
+
+// To nearest, ties to even; NaN stays NaN. The hardware's conversion flushes denormals.
+void StoreBF16(F32Vector value, BF16* out) {
+  const hn::RebindToUnsigned<F32Tag> d32;
+  const hn::Rebind<uint16_t, F32Tag> d16;
+  const auto bits = hn::BitCast(d32, value);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(d32, 0x7fffu)), odd);
+  const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000u));
+  const auto chosen = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(value)), quiet, rounded);
+  hn::Store(hn::TruncateTo(d16, hn::ShiftRight<16>(chosen)), d16, out);
+}
+
+// weights[s] = bf16(exp(scale * scores[s] - max)) for s in [0, num_seen), 0 up to num_slots.
+void Softmax(float* scores, BF16* weights, int64_t num_seen, int64_t num_slots, float scale,
+             float* max_out, float* sum_out) {
+  const F32Tag d;
+  const F32Vector minus_infinity = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const auto seen = [&](int64_t s) {
+    return hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(0, num_seen - s)));
+  };
+  F32Vector max = minus_infinity;
+  for (int64_t s = 0; s < num_seen; s += kLanes) {
+    const F32Vector score = hn::Mul(hn::Load(d, scores + s), hn::Set(d, scale));
+    hn::Store(score, d, scores + s);
+    max = hn::Max(max, hn::IfThenElse(seen(s), score, minus_infinity));
+  }
+  const F32Vector max_of_lanes = hn::MaxOfLanes(d, max);
+  F32Vector sum = hn::Zero(d);
+  for (int64_t s = 0; s < num_slots; s += kLanes) {
+    const F32Vector x = hn::Sub(hn::Load(d, scores + s), max_of_lanes);
+    const F32Vector e = hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+    const F32Vector p = hn::IfThenElseZero(seen(s), e);
+    sum = hn::Add(sum, p);
+    StoreBF16(p, weights + s);
+  }
+  *max_out = hn::GetLane(max_of_lanes);
+  *sum_out = SumLanes(d, sum);
+}
+
+// out[c][d] = sum_s weights[c][s] values[s][d], 16 of D at a time. Tiles: 0 out, 1 weights, 2
+// values.
+template <class Tiles>
+void AddValues(const ChunkTask& task, const Group& group, const PartialResult& result,
+               Scratch& scratch) {
+  const int64_t head_dim = task.kv->layout.head_dim;
+  TileConfig config;
+  config.SetShape(0, static_cast<int>(group.num), kLanes * sizeof(float));
+  config.SetShape(1, static_cast<int>(group.num), kSlotStep * sizeof(BF16));
+  config.SetShape(2, kSlotStep / 2, kLanes * 2 * sizeof(BF16));
+  Tiles::Configure(config);
+  for (int64_t tile = 0; tile < CeilDiv(head_dim, kLanes); ++tile) {
+    Tiles::template Zero<0>();
+    for (int64_t s = 0; s < group.num_seen_by_any; s += kSlotStep) {
+      Tiles::template Load<1>(&scratch.weights[0][s], sizeof(scratch.weights[0]));
+      Tiles::template Load<2>(scratch.values[s / kSlotStep][tile], kLanes * 2 * sizeof(BF16));
+      Tiles::template DotBF16<0, 1, 2>();
+    }
+    Tiles::template Store<0>(scratch.out_tile, sizeof(scratch.out_tile[0]));
+    const int64_t num = std::min(kLanes, head_dim - tile * kLanes);
+    for (int64_t c = 0; c < group.num; ++c) {
+      if (task.VisibleHere(group.first + c) == 0) continue;
+      float* out = result.out + (group.first + c) * head_dim + tile * kLanes;
+      // A tile step in which a column sees nothing adds +0: that turns a -0 into +0. Adding it here
+      // makes the sign of zero the same however many such steps there were.
+      for (int64_t i = 0; i < num; ++i) out[i] = scratch.out_tile[c][i] + 0.0f;
+    }
+  }
+}
+
+template <class Tiles>
+void AttendChunk(const ChunkTask& task, const PartialResult& result) {
+  Scratch& scratch = *reinterpret_cast<Scratch*>(task.scratch);
+  PackValues(task, task.VisibleHere(task.num_columns - 1), scratch);
+  for (int64_t first = 0; first < task.num_columns; first += kGroup) {
+    Group group;
+    group.first = first;
+    group.num = std::min(kGroup, task.num_columns - first);
+    group.num_seen_by_any = task.VisibleHere(first + group.num - 1);  // later tokens see more
+    if (group.num_seen_by_any == 0) continue;
+    ScoreGroup<Tiles>(task, group, scratch);
+    for (int64_t c = 0; c < group.num; ++c) {
+      Softmax(scratch.scores[c], scratch.weights[c], task.VisibleHere(first + c),
+              RoundUp(group.num_seen_by_any, kSlotStep), task.scale, result.max + first + c,
+              result.sum + first + c);
+    }
+    AddValues<Tiles>(task, group, result, scratch);
+  }
+  Tiles::Release();
+}
+
+template <class Tiles>
+constexpr AttentionKernel kKernel = {PackedQueryBytes, ScratchBytes, PackQueries,
+                                     AttendChunk<Tiles>};
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+
+const AttentionKernel& TileAttentionKernel() { return HWY_NAMESPACE::kKernel<HardwareTiles>; }
+const AttentionKernel& EmulatedTileAttentionKernel() {
+  return HWY_NAMESPACE::kKernel<EmulatedTiles>;
+}
+
+}  // namespace kvick
+HWY_AFTER_NAMESPACE();
+
+#endif  // defined(__x86_64__)

@@ -1,0 +1,42 @@
+#ifndef KVICK_BASE_HIGHWAY_TARGETS_H_
+#define KVICK_BASE_HIGHWAY_TARGETS_H_
+
+// Included before hwy/foreach_target.h by a source whose bodies are compiled once for each vector
+// implementation of base/isa.h: in namespace kvick::N_AVX3, kvick::N_AVX2 and kvick::N_SCALAR.
+// Which one runs is for the caller's Isa to say, so Highway's own dispatch is not used.
+
+#define HWY_COMPILE_ALL_ATTAINABLE
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#define HWY_BROKEN_EMU128 1  // so that the portable target is HWY_SCALAR with every compiler
+
+#include "base/isa.h"
+
+namespace kvick {
+
+// The vector implementation that serves `isa`: itself, or AVX-512 beside the matrix tiles.
+template <class Function>
+Function* SelectForIsa(Isa isa, Function* avx512, Function* avx2, Function* scalar) {
+  switch (isa) {
+    case Isa::kAmx:
+    case Isa::kAmxEmulated:
+    case Isa::kAvx512:
+      return avx512;
+    case Isa::kAvx2:
+      return avx2;
+    case Isa::kScalar:
+      break;
+  }
+  return scalar;
+}
+
+}  // namespace kvick
+
+// The function of that name compiled for `isa`. Use under #if HWY_ONCE, inside namespace kvick.
+#if defined(__x86_64__)
+#define KVICK_FOR_ISA(isa, function) \
+  ::kvick::SelectForIsa(isa, &N_AVX3::function, &N_AVX2::function, &N_SCALAR::function)
+#else
+#define KVICK_FOR_ISA(isa, function) (&N_SCALAR::function)
+#endif
+
+#endif  // KVICK_BASE_HIGHWAY_TARGETS_H_
