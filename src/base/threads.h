@@ -16,7 +16,9 @@ void ParallelForImpl(int num_threads, int64_t num_tasks, ParallelBody body, void
 
 // Calls body(task, thread) once for each task in [0, num_tasks), on up to num_threads threads;
 // thread is in [0, num_threads). Returns when all are done. Which thread takes which task is not
-// determined: nothing computed may depend on it. Allocates nothing once a team of this size exists.
+// determined: nothing computed may depend on it. The body must not throw. May be called from any
+// thread, and from within itself: what finds the other threads busy runs on its caller alone.
+// Allocates nothing once there are that many threads.
 template <class Body>
 void ParallelFor(int num_threads, int64_t num_tasks, Body&& body) {
   using Plain = std::remove_reference_t<Body>;

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <ctime>
+#include <thread>
 #include <vector>
 
 namespace kvick {
@@ -19,6 +22,28 @@ TEST(ParallelFor, RunsEveryTaskOnceWithAThreadInRange) {
     for (auto& count : runs) ASSERT_EQ(count, 1);
     EXPECT_TRUE(in_range);
   }
+}
+
+TEST(ParallelFor, NestedLoopsAndCallersSideBySideAllRun) {
+  std::atomic<int> runs{0};
+  const auto nested = [&] {
+    for (int i = 0; i < 50; ++i) {
+      ParallelFor(3, 10, [&](int64_t, int) { ParallelFor(3, 4, [&](int64_t, int) { ++runs; }); });
+    }
+  };
+  std::thread other(nested);
+  nested();
+  other.join();
+  EXPECT_EQ(runs, 2 * 50 * 10 * 4);
+}
+
+TEST(ParallelFor, WorkersSleepWhenThereIsNothingToDo) {
+  ParallelFor(2, 2, [](int64_t, int) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const std::clock_t before = std::clock();  // of all threads of the process
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const double busy_seconds = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  EXPECT_LT(busy_seconds, 0.05);
 }
 
 TEST(ParallelFor, NoTasksIsNoWork) {
