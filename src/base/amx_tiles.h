@@ -12,7 +12,7 @@ namespace kvick {
 // Both have the same static functions, so that a kernel takes one of them as a template parameter.
 //
 // A thread has 8 tiles, each of up to 16 rows of up to 64 bytes; Configure gives every tile its
-// shape. What lies outside of a tile's shape is zero and stays zero.
+// shape and makes it zero. Loads, stores and products touch what lies inside the shapes.
 //
 // Source    Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS
 

@@ -75,12 +75,17 @@ void ConvertFromF32(DType dtype, const float* src, int64_t n, void* dst) {
 
 namespace {
 
+// Elements of a mapped file need not be aligned, not even to their own size.
+uint16_t Load16(const std::byte* data) {
+  uint16_t bits;
+  std::memcpy(&bits, data, sizeof(bits));
+  return bits;
+}
+
 void Q8ToF32(const std::byte* src, int64_t n, float* dst) {
   for (int64_t i = 0; i < n; i += kQ8BlockWeights, src += kQ8BlockBytes) {
-    uint16_t scale_bits;
-    std::memcpy(&scale_bits, src, sizeof(scale_bits));
-    const float scale = F16ToF32(scale_bits);
-    const auto* quants = reinterpret_cast<const int8_t*>(src + sizeof(scale_bits));
+    const float scale = F16ToF32(Load16(src));
+    const auto* quants = reinterpret_cast<const int8_t*>(src + sizeof(uint16_t));
     for (int64_t j = 0; j < kQ8BlockWeights; ++j)
       dst[i + j] = scale * static_cast<float>(quants[j]);
   }
@@ -89,19 +94,20 @@ void Q8ToF32(const std::byte* src, int64_t n, float* dst) {
 }  // namespace
 
 void ConvertToF32(DType dtype, const void* src, int64_t n, float* dst) {
+  const auto* bytes = static_cast<const std::byte*>(src);
   switch (dtype) {
     case DType::kF32:
       std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(float));
       return;
     case DType::kF16:
-      for (int64_t i = 0; i < n; ++i) dst[i] = F16ToF32(static_cast<const uint16_t*>(src)[i]);
+      for (int64_t i = 0; i < n; ++i) dst[i] = F16ToF32(Load16(bytes + 2 * i));
       return;
     case DType::kBF16:
-      for (int64_t i = 0; i < n; ++i) dst[i] = BF16ToF32(static_cast<const uint16_t*>(src)[i]);
+      for (int64_t i = 0; i < n; ++i) dst[i] = BF16ToF32(Load16(bytes + 2 * i));
       return;
     case DType::kQ8_0:
       KVICK_CHECK(n % kQ8BlockWeights == 0);
-      Q8ToF32(static_cast<const std::byte*>(src), n, dst);
+      Q8ToF32(bytes, n, dst);
       return;
   }
 }

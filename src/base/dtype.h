@@ -37,7 +37,7 @@ uint16_t F32ToF16(float value);
 void ConvertFromF32(DType dtype, const float* src, int64_t n, void* dst);
 
 // dst[i] = src[i], exactly. Q8_0 is multiplied out: scale * int8 is exact in f32.
-// REQUIRES: for kQ8_0, n is a multiple of 32.
+// `src` may have any alignment. REQUIRES: for kQ8_0, n is a multiple of 32.
 void ConvertToF32(DType dtype, const void* src, int64_t n, float* dst);
 
 }  // namespace kvick

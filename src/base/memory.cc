@@ -94,7 +94,7 @@ int64_t AvailableMemoryBytes() {
 }
 
 Result<MappedRegion> MappedRegion::Create(int64_t num_bytes, Commit commit) {
-  KVICK_CHECK(num_bytes > 0 && num_bytes <= kUnlimited / 2);
+  KVICK_CHECK(num_bytes > 0 && num_bytes <= kMaxBytes);
   const int64_t available = AvailableMemoryBytes();
   if (commit == Commit::kUpFront && num_bytes > available) {
     return Fail(ErrorCode::kExhausted, "memory: {} bytes wanted, {} are available", num_bytes,

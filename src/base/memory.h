@@ -24,6 +24,9 @@ enum class Commit {
 // Move-only; unmapped on destruction.
 class MappedRegion {
  public:
+  static constexpr int64_t kMaxBytes = int64_t{1} << 62;
+
+  // REQUIRES: 0 < num_bytes <= kMaxBytes.
   // Errors: exhausted: the machine cannot give that many bytes.
   static Result<MappedRegion> Create(int64_t num_bytes, Commit commit);
 

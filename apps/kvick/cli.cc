@@ -1,0 +1,118 @@
+#include "cli.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+
+#include "base/check.h"
+
+namespace kvick::cli {
+
+void ModelOptions::AddTo(CLI::App& app) {
+  app.add_option("-m,--model", model, "GGUF file or Hugging Face folder")->required();
+  app.add_option("-c,--ctx-size", context_tokens,
+                 "tokens a sequence may hold; default: the model's, as far as half of the free "
+                 "memory goes")
+      ->check(CLI::PositiveNumber);
+  auto* block = app.add_option("--block-tokens", block_tokens, "tokens in a block of the cache")
+                    ->check(CLI::PositiveNumber)
+                    ->capture_default_str();
+  app.add_flag("--contiguous", contiguous, "one block a sequence, as long as the context")
+      ->excludes(block);
+  app.add_option("--cache-type-k", cache_type,
+                 "-ctk: number type of the cache; auto is the weights'")
+      ->check(CLI::IsMember({"auto", "bf16", "f16", "f32"}))
+      ->capture_default_str();
+  app.add_option("--chunk", chunk_tokens, "tokens of a prompt in one pass")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--no-cache", no_cache, "recompute the whole text for every token");
+  app.add_option("--isa", isa, "implementation of the kernels; `kvick --version` lists them")
+      ->capture_default_str();
+  app.add_option("-t,--threads", num_threads, "default: all cores that the process may use")
+      ->check(CLI::PositiveNumber);
+}
+
+EngineOptions ModelOptions::ToEngineOptions() const {
+  static const std::map<std::string, DType> types = {
+      {"bf16", DType::kBF16}, {"f16", DType::kF16}, {"f32", DType::kF32}};
+  EngineOptions options;
+  options.context_tokens = context_tokens;
+  options.block_tokens = contiguous ? 0 : block_tokens;
+  options.chunk_tokens = chunk_tokens;
+  if (const auto type = types.find(cache_type); type != types.end()) {
+    options.kv_dtype = type->second;
+  }
+  options.cache_use = no_cache ? CacheUse::kRecompute : CacheUse::kCached;
+  options.isa = isa;
+  options.num_threads = num_threads;
+  return options;
+}
+
+Result<std::vector<int32_t>> ParseTokens(std::string_view text) {
+  std::vector<int32_t> tokens;
+  const char* next = text.data();
+  const char* const end = text.data() + text.size();
+  while (true) {
+    int32_t token = 0;
+    const auto [stop, error] = std::from_chars(next, end, token);
+    if (error != std::errc() || (stop != end && *stop != ',')) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "--tokens: \"{}\" is no list of token ids, one like 1,403,407 is wanted", text);
+    }
+    tokens.push_back(token);
+    if (stop == end) return tokens;
+    next = stop + 1;
+  }
+}
+
+Result<std::string> ReadText(const std::string& path) {
+  if (path == "-") {
+    return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) return Fail(ErrorCode::kIo, "{}: cannot be read", path);
+  return text;
+}
+
+void PrintJson(const nlohmann::json& object) {
+  const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+}
+
+void Note(std::string_view sentence) { fmt::print(stderr, "kvick: {}\n", sentence); }
+
+void NoteContext(const Engine& engine, const ModelInfo& info) {
+  if (!engine.context_is_capped()) return;
+  Note(
+      fmt::format("the context is {} of the model's {} tokens: the cache takes at most half of the "
+                  "free memory (-c sets it)",
+                  engine.context_tokens(), info.max_positions));
+}
+
+Progress::Progress(std::string name) : name_(std::move(name)) {}
+
+void Progress::Show(int64_t num_done, int64_t num_total) {
+  static const bool is_terminal = isatty(STDERR_FILENO) == 1;
+  const Clock::time_point now = Clock::now();
+  if (!is_terminal || now - started_ < std::chrono::seconds(1)) return;
+  if (is_shown_ && now - shown_ < std::chrono::milliseconds(100)) return;
+  fmt::print(stderr, "\r\033[K{}  {}/{}", name_, num_done, num_total);
+  shown_ = now;
+  is_shown_ = true;
+}
+
+void Progress::Clear() {
+  if (is_shown_) fmt::print(stderr, "\r\033[K");
+  is_shown_ = false;
+}
+
+}  // namespace kvick::cli

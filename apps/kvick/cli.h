@@ -1,0 +1,82 @@
+#ifndef KVICK_APPS_KVICK_CLI_H_
+#define KVICK_APPS_KVICK_CLI_H_
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvick/engine.h"
+#include "kvick/model.h"
+#include "kvick/status.h"
+
+// What the verbs share. Exit codes: 0 done, 1 it failed and one sentence on stderr says why, 2
+// wrong use.
+namespace kvick::cli {
+
+// A verb: declares itself on `app`; what it returns is run if the user asked for it.
+using Verb = std::function<Status()>;
+Verb AddGenerate(CLI::App& app);
+Verb AddInspect(CLI::App& app);
+Verb AddLogits(CLI::App& app);
+Verb AddTokenize(CLI::App& app);
+
+// The options of every verb that runs a model.
+struct ModelOptions {
+  std::string model;
+  std::string cache_type = "auto";
+  std::string isa = "auto";
+  int64_t context_tokens = 0;
+  int64_t block_tokens = 16;
+  int64_t chunk_tokens = 512;
+  int num_threads = 0;
+  bool contiguous = false;
+  bool no_cache = false;
+
+  void AddTo(CLI::App& app);
+  EngineOptions ToEngineOptions() const;
+};
+
+// "1,2,3" as token ids. Errors: invalid_argument.
+Result<std::vector<int32_t>> ParseTokens(std::string_view text);
+
+// A whole file; "-" is stdin.
+Result<std::string> ReadText(const std::string& path);
+
+// One JSON object on a line of stdout. Bytes that are no UTF-8 become U+FFFD.
+void PrintJson(const nlohmann::json& object);
+
+// One sentence on stderr, for people: "kvick: ...".
+void Note(std::string_view sentence);
+
+// Says so if memory rather than the model sets the context.
+void NoteContext(const Engine& engine, const ModelInfo& info);
+
+// "name  12/345" on stderr while something takes longer than a second; only on a terminal.
+class Progress {
+ public:
+  explicit Progress(std::string name);
+  ~Progress() { Clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Show(int64_t num_done, int64_t num_total);
+  void Clear();  // leaves the line empty, as it was
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string name_;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point shown_;
+  bool is_shown_ = false;
+};
+
+}  // namespace kvick::cli
+
+#endif  // KVICK_APPS_KVICK_CLI_H_

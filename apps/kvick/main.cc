@@ -1,0 +1,81 @@
+// kvick: runs Llama-family models through a cache that never changes an answer.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/isa.h"
+#include "cli.h"
+#include "version.h"
+
+namespace {
+
+using namespace kvick;
+
+constexpr int kWrongUse = 2;
+
+std::string VersionText() {
+  std::string text = fmt::format("kvick {} ({})\nimplementations (--isa):\n", kVersion, kCommit);
+  for (const Isa isa : AllIsas()) {
+    text += fmt::format("  {} {:13} {}\n", isa == BestIsa() ? '*' : ' ', IsaName(isa),
+                        IsaAvailable(isa) ? IsaDescription(isa) : "not on this machine");
+  }
+  text += "  * is what auto takes";
+  return text;
+}
+
+// CLI11 takes one letter after one dash; -ctk is llama.cpp's name for the option.
+std::vector<std::string> Arguments(int argc, char** argv) {
+  constexpr std::string_view kShort = "-ctk", kLong = "--cache-type-k";
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (std::string& argument : arguments) {
+    if (argument == kShort || argument.rfind("-ctk=", 0) == 0) {
+      argument.replace(0, kShort.size(), kLong);
+    }
+  }
+  return {arguments.rbegin(), arguments.rend()};  // CLI11 takes them from the back
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("Runs Llama-family models through a KV cache that never changes an answer.",
+               "kvick");
+  app.set_version_flag("--version", VersionText);
+  app.require_subcommand(1);
+  std::vector<std::pair<CLI::App*, cli::Verb>> verbs;
+  const auto add = [&](const char* name, const char* job, cli::Verb (*add_options)(CLI::App&)) {
+    CLI::App* verb = app.add_subcommand(name, job);
+    verbs.emplace_back(verb, add_options(*verb));
+  };
+  add("generate", "complete a text", cli::AddGenerate);
+  add("logits", "write the logits of every position to a .npy file", cli::AddLogits);
+  add("tokenize", "turn text into token ids, or back", cli::AddTokenize);
+  add("inspect", "show what a model file holds and what its cache costs", cli::AddInspect);
+  try {
+    app.parse(Arguments(argc, argv));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kWrongUse;
+  }
+  for (const auto& [verb, run] : verbs) {
+    if (!verb->parsed()) continue;
+    const Status status = run();
+    if (status) return 0;
+    cli::Note(status.error().message);
+    return 1;
+  }
+  return kWrongUse;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& error) {  // out of memory, in the main
+    fmt::print(stderr, "kvick: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,52 @@
+#ifndef KVICK_APPS_KVICK_TEXT_PRINTER_H_
+#define KVICK_APPS_KVICK_TEXT_PRINTER_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/tokenizer.h"
+#include "formats/utf8_stream.h"
+#include "kvick/engine.h"
+#include "kvick/model.h"
+
+namespace kvick::cli {
+
+// The text that new tokens add to what was there. REQUIRES: model.has_tokenizer().
+std::string ContinuationText(const Model& model, std::span<const int32_t> tokens);
+
+// Prints texts to stdout while they are made, each after its prompt. Of a batch the first that is
+// not finished streams; what the others have meanwhile is kept until their turn. No character is
+// ever split. Without a tokenizer token ids are printed.
+class TextPrinter {
+ public:
+  // `model` must outlive it.
+  TextPrinter(const Model& model, std::span<const GenerateRequest> requests);
+
+  // Prints the first prompt.
+  void Start() { Flush(); }
+  // False once stdout is closed: nobody reads any more.
+  bool Append(int64_t request_idx, int32_t token);
+  void Finish(int64_t request_idx);
+
+ private:
+  struct Stream {
+    std::optional<Detokenizer> detokenizer;  // none: ids are printed
+    Utf8Stream utf8{InvalidUtf8::kReplace};
+    std::string waiting;
+    bool is_finished = false;
+  };
+
+  // Prints what waits at the head of the line, and of those behind it while it is finished.
+  void Flush();
+
+  std::vector<Stream> streams_;
+  size_t current_ = 0;
+};
+
+}  // namespace kvick::cli
+
+#endif  // KVICK_APPS_KVICK_TEXT_PRINTER_H_

@@ -1,0 +1,62 @@
+// A GGUF file, all that it holds, and the model that is made of it.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/gguf.h"
+#include "fuzz.h"
+#include "model/llama_config.h"
+#include "model/tiny_llama_testing.h"
+#include "model/weights.h"
+
+namespace {
+
+using namespace kvick;
+
+// Reads the ends of every tensor: a sanitizer sees a range that leaves the file.
+unsigned Touch(const TensorTable& tensors) {
+  unsigned sum = 0;
+  for (const TensorInfo& tensor : tensors.all()) {
+    sum += static_cast<unsigned>(tensor.data[0]);
+    sum += static_cast<unsigned>(tensor.data[tensor.num_bytes - 1]);
+  }
+  return sum;
+}
+
+void ReadEverything(const GgufFile& file) {
+  [[maybe_unused]] volatile unsigned sum = Touch(file.tensors());
+  for (const GgufEntry& entry : file.metadata()) {
+    GgufValueText(entry.value, 4);
+    (void)file.GetString(entry.key);
+    (void)file.GetInt(entry.key);
+    (void)file.GetFloat(entry.key);
+    (void)file.GetBool(entry.key);
+    (void)file.GetStringArray(entry.key);
+    (void)file.GetIntArray(entry.key);
+    (void)file.GetFloatArray(entry.key);
+  }
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto file = GgufFile::Parse(std::as_bytes(std::span(data, size)));
+  if (!file) return 0;
+  ReadEverything(*file);
+  const auto config = LlamaConfigFromGguf(*file);
+  if (!config) return 0;
+  RopeInverseFrequencies(*config);
+  (void)BindWeights({"fuzz", WeightNames::kGguf, file->tensors()}, *config);
+  return 0;
+}
+
+std::vector<std::string> FuzzSeeds() {
+  testing::GgufSpec types;
+  const std::string inner = testing::PackedArray(GgufType::kI8, 2, "ab");
+  types.Set("nested", GgufType::kArray, testing::PackedArray(GgufType::kArray, 2, inner + inner));
+  types.Set("f64", GgufType::kF64, testing::Packed(1.0));
+  types.Set("bool", GgufType::kBool, "\x01");
+  types.tensors.push_back({.name = "q", .dims = {32, 2}, .type = 8, .data = std::string(68, 'q')});
+  return {testing::TinyGguf().Build(), types.Build()};
+}

@@ -1,0 +1,30 @@
+// The text of a config.json, and the config that is made of it.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/json.h"
+#include "fuzz.h"
+#include "model/llama_config.h"
+#include "model/tiny_llama_testing.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto json = kvick::ParseJson(text, "config.json");
+  if (!json) return 0;
+  const auto config = kvick::LlamaConfigFromHf(*json);
+  if (config) kvick::RopeInverseFrequencies(*config);
+  return 0;
+}
+
+std::vector<std::string> FuzzSeeds() {
+  nlohmann::json json = kvick::testing::TinyConfigJson();
+  const std::string plain = json.dump();
+  json["rope_parameters"] = {{"rope_type", "llama3"},   {"rope_theta", 500000.0},
+                             {"factor", 8.0},           {"low_freq_factor", 1.0},
+                             {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 32}};
+  json["eos_token_id"] = {2, 3};
+  return {plain, json.dump()};
+}

@@ -1,0 +1,27 @@
+// A safetensors file and all the tensors in it.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/safetensors.h"
+#include "formats/safetensors_testing.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto file = kvick::SafetensorsFile::Parse(std::as_bytes(std::span(data, size)));
+  if (!file) return 0;
+  [[maybe_unused]] volatile unsigned sum = 0;
+  for (const kvick::TensorInfo& tensor : file->tensors().all()) {
+    sum = sum + static_cast<unsigned>(tensor.data[0]);
+    sum = sum + static_cast<unsigned>(tensor.data[tensor.num_bytes - 1]);
+  }
+  return 0;
+}
+
+std::vector<std::string> FuzzSeeds() {
+  return {kvick::testing::SafetensorsBytes({{"a", "F32", {2, 2}, std::string(16, 'a')},
+                                            {"b", "BF16", {}, "bb"},
+                                            {"c", "F4", {4}, "cc"}}),
+          kvick::testing::SafetensorsBytes(R"({"__metadata__":{"format":"pt"}})", "")};
+}

@@ -1,0 +1,49 @@
+// Any bytes as text: they come back from their tokens, whole and token by token.
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/piece_spelling.h"
+#include "formats/tokenizer.h"
+#include "formats/tokenizer_testing.h"
+#include "formats/utf8_stream.h"
+#include "fuzz.h"
+
+namespace {
+
+using namespace kvick;
+
+void CheckRoundTrip(const Tokenizer& tokenizer, std::string_view text, std::string_view expected) {
+  const std::vector<int32_t> ids =
+      tokenizer.Encode(text, {.add_special = false, .parse_special = false});
+  if (tokenizer.Decode(ids) != expected) std::abort();
+  Detokenizer detokenizer(tokenizer, DecodeFrom::kTextStart);
+  Utf8Stream stream(InvalidUtf8::kKeep);
+  std::string streamed;
+  for (int32_t id : ids) streamed += stream.Push(detokenizer.Append(id));
+  if (streamed + stream.Finish() != expected) std::abort();
+  tokenizer.Encode(text);
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const Tokenizer byte_level = *Tokenizer::Create(testing::SmallByteLevel());
+  static const Tokenizer sentence_piece = *Tokenizer::Create(testing::SmallSentencePiece());
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  CheckRoundTrip(byte_level, text, text);
+  CheckRoundTrip(sentence_piece, text, SpacesOfMarkers(text));
+  return 0;
+}
+
+std::vector<std::string> FuzzSeeds() {
+  return {
+      "abc aabbcc  a1234 \n\n  bc",
+      "</s><|end|><tool>a<tool>",
+      "\xE2\x96\x81"
+      "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xFF\xC3",
+      std::string(300, 'a') + std::string(300, ' '),
+  };
+}

@@ -1,0 +1,104 @@
+#include "engine/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace kvick {
+
+Status CheckSampling(const SamplingOptions& options) {
+  if (!std::isfinite(options.temperature) || options.temperature < 0) {
+    return Fail(ErrorCode::kInvalidArgument, "sampling: temperature is {}, 0 or more is wanted",
+                options.temperature);
+  }
+  if (options.top_k < 0) {
+    return Fail(ErrorCode::kInvalidArgument, "sampling: top_k is {}, 0 (all) or more is wanted",
+                options.top_k);
+  }
+  if (!(options.top_p > 0 && options.top_p <= 1)) {
+    return Fail(ErrorCode::kInvalidArgument, "sampling: top_p is {}, above 0 up to 1 is wanted",
+                options.top_p);
+  }
+  if (!(options.min_p >= 0 && options.min_p <= 1)) {
+    return Fail(ErrorCode::kInvalidArgument, "sampling: min_p is {}, 0 to 1 is wanted",
+                options.min_p);
+  }
+  return {};
+}
+
+Result<int32_t> ArgMax(std::span<const float> logits) {
+  int32_t best = -1;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (std::isnan(logits[i])) continue;
+    if (best < 0 || logits[i] > logits[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
+  }
+  if (best >= 0 && std::isfinite(logits[static_cast<size_t>(best)])) return best;
+  return Fail(ErrorCode::kInternal,
+              "sampling: none of {} logits is a finite number: the weights are "
+              "damaged, or too large for their number type",
+              logits.size());
+}
+
+Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(options.seed) {}
+
+Result<int32_t> Sampler::Sample(std::span<const float> logits) {
+  KVICK_ASSIGN_OR_RETURN(const int32_t best, ArgMax(logits));
+  if (options_.temperature == 0) return best;
+  Collect(logits);
+  KeepTopP();
+  KeepMinP();
+  return Draw();
+}
+
+// Sorted by logit, equals by id: the order does not depend on the library's sort.
+void Sampler::Collect(std::span<const float> logits) {
+  candidates_.clear();
+  candidates_.reserve(logits.size());
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (!std::isnan(logits[i])) candidates_.push_back({static_cast<int32_t>(i), logits[i], 0});
+  }
+  const auto num = static_cast<int64_t>(candidates_.size());
+  const int64_t num_kept = options_.top_k == 0 ? num : std::min(options_.top_k, num);
+  std::partial_sort(candidates_.begin(), candidates_.begin() + num_kept, candidates_.end(),
+                    [](const Candidate& a, const Candidate& b) {
+                      return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+                    });
+  candidates_.resize(static_cast<size_t>(num_kept));
+  const double best = candidates_.front().logit;
+  for (Candidate& candidate : candidates_) candidate.weight = std::exp(candidate.logit - best);
+}
+
+void Sampler::KeepTopP() {
+  double total = 0, kept = 0;
+  for (const Candidate& candidate : candidates_) total += candidate.weight;
+  size_t num_kept = 0;
+  while (num_kept < candidates_.size() && (num_kept == 0 || kept < options_.top_p * total)) {
+    kept += candidates_[num_kept++].weight;
+  }
+  candidates_.resize(num_kept);
+}
+
+void Sampler::KeepMinP() {
+  const auto too_small = [this](const Candidate& c) { return c.weight < options_.min_p; };
+  candidates_.erase(std::find_if(candidates_.begin() + 1, candidates_.end(), too_small),
+                    candidates_.end());
+}
+
+int32_t Sampler::Draw() {
+  const double best = candidates_.front().logit;
+  double total = 0;
+  for (Candidate& candidate : candidates_) {
+    candidate.weight = std::exp((candidate.logit - best) / options_.temperature);
+    total += candidate.weight;
+  }
+  const double uniform = static_cast<double>(random_() >> 11) * 0x1p-53;  // [0, 1)
+  double left = uniform * total;
+  for (const Candidate& candidate : candidates_) {
+    left -= candidate.weight;
+    if (left < 0) return candidate.id;
+  }
+  return candidates_.back().id;
+}
+
+}  // namespace kvick

@@ -1,0 +1,93 @@
+#ifndef KVICK_FORMATS_GGUF_H_
+#define KVICK_FORMATS_GGUF_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/memory.h"
+#include "formats/gguf_value.h"
+#include "formats/tensor_info.h"
+#include "kvick/status.h"
+
+namespace kvick {
+
+struct GgufEntry {
+  std::string_view key;  // any bytes
+  GgufValue value;
+};
+
+// A GGUF file of version 2 or 3, little-endian, checked as a whole when it is opened: every length,
+// count, type, dimension and offset agrees with the file's real size. The tensors' bytes are not
+// read. Move-only; what it hands out points into the file and lives as long as this does.
+//
+// Source  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+class GgufFile {
+ public:
+  // Maps the file. Takes memory for the lists of keys and tensors alone.
+  // Errors: not_found, io; corrupt; unsupported: version 1, big-endian, a later version.
+  static Result<GgufFile> Open(const std::string& path);
+  // `bytes` must outlive the file and all moved from it. `source` names them in messages.
+  static Result<GgufFile> Parse(std::span<const std::byte> bytes, std::string source = "gguf");
+
+  const std::string& source() const { return source_; }
+  int64_t num_bytes() const { return num_bytes_; }
+  uint32_t version() const { return version_; }
+  int64_t alignment() const { return alignment_; }
+  const std::vector<GgufEntry>& metadata() const { return metadata_; }  // in file order
+  const TensorTable& tensors() const { return tensors_; }
+
+  // nullptr where there is none.
+  const GgufValue* Find(std::string_view key) const;
+
+  // Errors: not_found: no such key;  corrupt: another type, or out of range.
+  Result<std::string_view> GetString(std::string_view key) const;
+  Result<int64_t> GetInt(std::string_view key) const;
+  Result<double> GetFloat(std::string_view key) const;
+  Result<bool> GetBool(std::string_view key) const;
+  Result<std::vector<std::string_view>> GetStringArray(std::string_view key) const;
+  Result<std::vector<int64_t>> GetIntArray(std::string_view key) const;
+  Result<std::vector<float>> GetFloatArray(std::string_view key) const;
+
+  // The same, but a missing key is nullopt. A key of another type stays an error.
+  Result<std::optional<std::string_view>> FindString(std::string_view key) const;
+  Result<std::optional<int64_t>> FindInt(std::string_view key) const;
+  Result<std::optional<double>> FindFloat(std::string_view key) const;
+  Result<std::optional<bool>> FindBool(std::string_view key) const;
+  Result<std::optional<std::vector<std::string_view>>> FindStringArray(std::string_view key) const;
+  Result<std::optional<std::vector<int64_t>>> FindIntArray(std::string_view key) const;
+  Result<std::optional<std::vector<float>>> FindFloatArray(std::string_view key) const;
+
+ private:
+  GgufFile() = default;
+
+  Status ReadMetadata(ByteReader& reader, uint64_t num_entries);
+  Status ReadAlignment();
+  Status ReadTensors(ByteReader& reader, uint64_t num_tensors,
+                     std::span<const std::byte> file_bytes);
+
+  template <class T>
+  using Reader = Result<T> (*)(const GgufValue& value, std::string_view label);
+  template <class T>
+  Result<T> Get(std::string_view key, Reader<T> read) const;
+  template <class T>
+  Result<std::optional<T>> FindAs(std::string_view key, Reader<T> read) const;
+
+  std::string source_;
+  MappedFile mapping_;  // empty after Parse
+  int64_t num_bytes_ = 0;
+  uint32_t version_ = 0;
+  int64_t alignment_ = 32;
+  std::vector<GgufEntry> metadata_;
+  std::map<std::string_view, size_t> by_key_;  // indices into metadata_
+  TensorTable tensors_;
+};
+
+}  // namespace kvick
+
+#endif  // KVICK_FORMATS_GGUF_H_

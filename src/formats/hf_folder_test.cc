@@ -1,0 +1,106 @@
+#include "formats/hf_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "formats/safetensors_testing.h"
+#include "formats/test_files.h"
+
+namespace kvick {
+namespace {
+
+using testing::SafetensorsBytes;
+using testing::TempFolder;
+using testing::WriteFile;
+
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+// config.json and two shards: a in one.safetensors, b and c in two.safetensors.
+void WriteShards(const TempFolder& folder, std::string_view index) {
+  WriteFile(folder / "config.json", R"({"model_type":"llama"})");
+  WriteFile(folder / "one.safetensors", SafetensorsBytes({{"a", "F32", {1}, "aaaa"}}));
+  WriteFile(folder / "two.safetensors",
+            SafetensorsBytes({{"b", "F32", {1}, "bbbb"}, {"c", "F32", {1}, "cccc"}}));
+  WriteFile(folder / kIndex, index);
+}
+
+Error OpenError(const TempFolder& folder) {
+  const auto opened = HfFolder::Open(folder.path());
+  return opened ? Error{ErrorCode::kInternal, "no error"} : opened.error();
+}
+
+TEST(HfFolder, OpensOneFileAndFindsTheTokenizer) {
+  const TempFolder folder;
+  WriteFile(folder / "config.json", R"({"model_type":"llama"})");
+  WriteFile(folder / "model.safetensors", SafetensorsBytes({{"a", "F32", {1}, "aaaa"}}));
+  WriteFile(folder / "tokenizer.json", "{}");
+  const auto opened = HfFolder::Open(folder.path());
+  ASSERT_TRUE(opened.has_value()) << opened.error().message;
+  EXPECT_EQ(opened->config().at("model_type"), "llama");
+  EXPECT_EQ(*reinterpret_cast<const char*>(opened->tensors().Find("a")->data), 'a');
+  EXPECT_EQ(opened->tokenizer_path(), folder / "tokenizer.json");
+  EXPECT_EQ(opened->tokenizer_config_path(), std::nullopt);
+}
+
+TEST(HfFolder, OpensShardsByTheirIndex) {
+  const TempFolder folder;
+  WriteShards(folder, R"({"weight_map":{"a":"one.safetensors","c":"two.safetensors"}})");
+  const auto opened = HfFolder::Open(folder.path());
+  ASSERT_TRUE(opened.has_value()) << opened.error().message;
+  EXPECT_EQ(*reinterpret_cast<const char*>(opened->tensors().Find("a")->data), 'a');
+  EXPECT_EQ(*reinterpret_cast<const char*>(opened->tensors().Find("c")->data), 'c');
+  EXPECT_EQ(opened->tensors().Find("b"), nullptr);
+}
+
+TEST(HfFolder, SaysWhatIsMissing) {
+  const TempFolder folder;
+  EXPECT_NE(OpenError(folder).message.find("config.json: No such file"), std::string::npos);
+  WriteFile(folder / "config.json", "{}");
+  EXPECT_EQ(OpenError(folder).code, ErrorCode::kNotFound);
+  EXPECT_NE(OpenError(folder).message.find("neither model.safetensors nor"), std::string::npos);
+  WriteFile(folder / "config.json", "[]");
+  EXPECT_NE(OpenError(folder).message.find("the text is an array, an object is wanted"),
+            std::string::npos);
+}
+
+TEST(HfFolder, RefusesAnIndexAtOddsWithTheShards) {
+  const TempFolder folder;
+  WriteShards(folder, R"({"weight_map":{"a":"two.safetensors"}})");
+  EXPECT_NE(OpenError(folder).message.find("two.safetensors: tensor \"a\" is missing"),
+            std::string::npos)
+      << OpenError(folder).message;
+  WriteFile(folder / kIndex, R"({"weight_map":{"a":"three.safetensors"}})");
+  EXPECT_EQ(OpenError(folder).code, ErrorCode::kNotFound);
+  WriteFile(folder / kIndex, R"({"weight_map":[]})");
+  EXPECT_NE(OpenError(folder).message.find("there is no object weight_map"), std::string::npos);
+}
+
+TEST(HfFolder, RefusesShardsOutsideOfTheFolder) {
+  const TempFolder folder;
+  WriteShards(folder, "{}");
+  WriteFile(folder / "sub.safetensors", SafetensorsBytes({{"a", "F32", {1}, "aaaa"}}));
+  std::filesystem::create_directory(folder / "inner");
+  std::filesystem::copy(folder / "config.json", folder / "inner/config.json");
+  for (const char* shard : {R"("../sub.safetensors")", R"("/etc/passwd")", R"("..")", R"("")", "7",
+                            R"("a\u0000.safetensors")", R"("x/../one.safetensors")"}) {
+    WriteFile(folder / "inner/model.safetensors.index.json",
+              std::string(R"({"weight_map":{"a":)") + shard + "}}");
+    const auto opened = HfFolder::Open(folder / "inner");
+    ASSERT_FALSE(opened.has_value()) << shard;
+    EXPECT_NE(opened.error().message.find("a file name of this folder is wanted"),
+              std::string::npos)
+        << opened.error().message;
+  }
+}
+
+TEST(HfFolder, ReadsTheConfigAlone) {
+  const TempFolder folder;
+  WriteFile(folder / "config.json", R"({"a":1})");
+  EXPECT_EQ(ReadConfigJson(folder.path())->at("a"), 1);
+  EXPECT_EQ(ReadConfigJson(folder / "config.json")->at("a"), 1);
+}
+
+}  // namespace
+}  // namespace kvick

@@ -1,0 +1,52 @@
+#ifndef KVICK_FORMATS_TENSOR_INFO_H_
+#define KVICK_FORMATS_TENSOR_INFO_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvick/status.h"
+#include "kvick/tensor.h"
+
+namespace kvick {
+
+// A tensor where it lies in a file: row-major, without gaps, its bytes inside the file.
+struct TensorInfo {
+  std::string name;                 // as the file has it: any bytes
+  std::string_view type_name;       // the format's own: "F32", "Q4_K"
+  std::optional<DType> dtype;       // nullopt: well-formed, but not a type that kvick computes with
+  std::vector<int64_t> shape;       // elements, outermost dimension first; each > 0
+  const std::byte* data = nullptr;  // not necessarily aligned to the element size
+  int64_t num_bytes = 0;
+};
+
+// "[512, 64]".
+std::string ShapeText(std::span<const int64_t> shape);
+
+// The tensors of a file or of several, in file order, found by name in O(log n).
+class TensorTable {
+ public:
+  // `source` names the file in messages.
+  // Errors: corrupt: two tensors of one name, or two that share bytes.
+  static Result<TensorTable> Create(std::string_view source, std::vector<TensorInfo> tensors);
+
+  TensorTable() = default;
+
+  const std::vector<TensorInfo>& all() const { return tensors_; }
+  // nullptr where there is none.
+  const TensorInfo* Find(std::string_view name) const;
+
+ private:
+  explicit TensorTable(std::vector<TensorInfo> tensors);
+
+  std::vector<TensorInfo> tensors_;
+  std::vector<size_t> by_name_;  // indices into tensors_
+};
+
+}  // namespace kvick
+
+#endif  // KVICK_FORMATS_TENSOR_INFO_H_

@@ -1,0 +1,64 @@
+#ifndef KVICK_FORMATS_TEST_FILES_H_
+#define KVICK_FORMATS_TEST_FILES_H_
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+
+// For tests: bytes, files and the models that lie outside of the repository.
+namespace kvick::testing {
+
+// The folder of test models: $KVICK_TEST_MODELS, or shared/models beside the repository or above.
+// Empty where there is none: GTEST_SKIP() << kNoTestModels.
+inline std::string TestModelsFolder() {
+  if (const char* folder = std::getenv("KVICK_TEST_MODELS")) return folder;
+  for (std::filesystem::path place = __FILE__; place.has_relative_path();) {
+    place = place.parent_path();
+    if (std::filesystem::is_directory(place / "shared/models")) return place / "shared/models";
+  }
+  return "";
+}
+inline constexpr const char* kNoTestModels =
+    "no test models: set KVICK_TEST_MODELS, or put them into ../shared/models";
+
+inline std::span<const std::byte> AsBytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void WriteFile(const std::string& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+// A folder of its own, gone with the object.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "kvick-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+
+  std::string operator/(std::string_view name) const { return path_ / name; }
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace kvick::testing
+
+#endif  // KVICK_FORMATS_TEST_FILES_H_

@@ -1,0 +1,222 @@
+#include "formats/tokenizer_gguf.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "formats/gguf_testing.h"
+#include "formats/test_files.h"
+#include "formats/tokenizer_testing.h"
+
+namespace kvick {
+namespace {
+
+using testing::AsBytes;
+using testing::GgufSpec;
+using testing::Packed;
+using testing::PackedArray;
+using Ids = std::vector<int32_t>;
+
+void SetTypes(GgufSpec* spec, const std::vector<TokenType>& types) {
+  std::string numbers;
+  for (TokenType type : types) numbers += Packed(static_cast<int32_t>(type) + 1);
+  spec->Set("tokenizer.ggml.token_type", GgufType::kArray,
+            PackedArray(GgufType::kI32, types.size(), numbers));
+}
+
+void SetScores(GgufSpec* spec, const std::vector<float>& scores) {
+  std::string numbers;
+  for (float score : scores) numbers += Packed(score);
+  spec->Set("tokenizer.ggml.scores", GgufType::kArray,
+            PackedArray(GgufType::kF32, scores.size(), numbers));
+}
+
+void SetBool(GgufSpec* spec, std::string_view key, uint8_t value) {
+  spec->Set(key, GgufType::kBool, Packed(value));
+}
+
+GgufSpec SentencePieceSpec() {
+  const TokenizerData data = testing::SmallSentencePiece();
+  GgufSpec spec;
+  spec.SetString("tokenizer.ggml.model", "llama");
+  spec.SetStrings("tokenizer.ggml.tokens", data.pieces);
+  SetScores(&spec, data.scores);
+  SetTypes(&spec, data.types);
+  return spec;
+}
+
+GgufSpec Gpt2Spec(std::string_view pre) {
+  const TokenizerData data = testing::SmallByteLevel();
+  GgufSpec spec;
+  spec.SetString("tokenizer.ggml.model", "gpt2");
+  if (!pre.empty()) spec.SetString("tokenizer.ggml.pre", pre);
+  spec.SetStrings("tokenizer.ggml.tokens", data.pieces);
+  SetTypes(&spec, data.types);
+  std::vector<std::string> merges;
+  for (const MergeRule& merge : data.merges) merges.push_back(merge.left + " " + merge.right);
+  spec.SetStrings("tokenizer.ggml.merges", merges);
+  return spec;
+}
+
+Result<Tokenizer> Load(const GgufSpec& spec) {
+  const std::string bytes = spec.Build();
+  return GgufFile::Parse(AsBytes(bytes)).and_then(TokenizerFromGguf);
+}
+
+Error LoadError(const GgufSpec& spec) {
+  const auto tokenizer = Load(spec);
+  return tokenizer ? Error{ErrorCode::kInternal, "no error"} : tokenizer.error();
+}
+
+TEST(TokenizerFromGguf, ReadsSentencePiece) {
+  const auto tokenizer = Load(SentencePieceSpec());
+  ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->Encode("abc"), (Ids{1, 266, 264}));  // BOS and the space by default
+  EXPECT_EQ(tokenizer->bos_id(), 1);
+  EXPECT_EQ(tokenizer->end_ids(), Ids{2});
+}
+
+TEST(TokenizerFromGguf, TheFileDecidesWhatIsPutAroundAText) {
+  GgufSpec spec = SentencePieceSpec();
+  SetBool(&spec, "tokenizer.ggml.add_bos_token", 0);
+  SetBool(&spec, "tokenizer.ggml.add_eos_token", 1);
+  SetBool(&spec, "tokenizer.ggml.add_space_prefix", 0);
+  spec.SetU32("tokenizer.ggml.eos_token_id", 260);
+  const auto tokenizer = Load(spec);
+  ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->Encode("b"), (Ids{261, 260}));
+  EXPECT_EQ(tokenizer->Decode(Ids{259, 261}), " b");
+}
+
+// Every merge of two of these bytes is in the list, so that the tokens show where words end.
+std::string Words(std::string_view pre, std::string_view text) {
+  GgufSpec spec = Gpt2Spec(pre);
+  TokenizerData data = testing::SmallByteLevel();
+  std::vector<std::string> merges;
+  for (size_t begin = 0; begin < text.size(); ++begin) {
+    for (size_t end = begin + 2; end <= text.size(); ++end) {
+      const std::string piece = testing::SpellByteLevel(text.substr(begin, end - begin));
+      const std::string left = testing::SpellByteLevel(text.substr(begin, end - begin - 1));
+      const std::string right = testing::SpellByteLevel(text.substr(end - 1, 1));
+      testing::AddToken(&data, piece, TokenType::kNormal);
+      merges.push_back(left + " " + right);
+    }
+  }
+  spec.SetStrings("tokenizer.ggml.tokens", data.pieces);
+  spec.SetStrings("tokenizer.ggml.merges", merges);
+  SetTypes(&spec, data.types);
+  const auto tokenizer = Load(spec);
+  if (!tokenizer) return tokenizer.error().message;
+  std::string words;
+  for (int32_t id : tokenizer->Encode(text)) {
+    words += words.empty() ? "" : "|";
+    words += tokenizer->TokenBytes(id);
+  }
+  return words;
+}
+
+TEST(TokenizerFromGguf, EveryPreCutsItsOwnWay) {
+  const std::string_view text = "I'LL pay $1234\n";
+  EXPECT_EQ(Words("llama-bpe", text), "I|'LL| pay| $|123|4|\n");
+  EXPECT_EQ(Words("llama3", text), "I|'LL| pay| $|123|4|\n");
+  EXPECT_EQ(Words("qwen2", text), "I|'LL| pay| $|1|2|3|4|\n");
+  EXPECT_EQ(Words("gpt-2", text), "I|'|LL| pay| $|1234|\n");
+  EXPECT_EQ(Words("smollm", text), "I|'|LL| pay| $|1|2|3|4|\n");
+  EXPECT_EQ(Words("default", text), "I|'|LL| pay| |$|123|4|\n");
+  EXPECT_EQ(Words("", text), Words("default", text));
+}
+
+TEST(TokenizerFromGguf, AMissingPreIsTheDefault) {
+  GgufSpec spec = Gpt2Spec("");
+  spec.SetU32("tokenizer.ggml.bos_token_id", 262);
+  EXPECT_EQ(Load(spec)->Encode("a"), Ids{'a'});  // no BOS, as there is for llama-bpe
+  spec = Gpt2Spec("llama-bpe");
+  spec.SetU32("tokenizer.ggml.bos_token_id", 262);
+  EXPECT_EQ(Load(spec)->Encode("a"), (Ids{262, 'a'}));
+}
+
+TEST(TokenizerFromGguf, AFileWithoutTokenizerIsNotFound) {
+  GgufSpec spec;
+  spec.SetString("general.name", "x");
+  EXPECT_EQ(LoadError(spec).code, ErrorCode::kNotFound);
+  spec.SetString("tokenizer.ggml.model", "none");
+  EXPECT_EQ(LoadError(spec).code, ErrorCode::kNotFound);
+  EXPECT_EQ(LoadError(spec).message, "gguf: the file has no tokenizer");
+}
+
+TEST(TokenizerFromGguf, NamesWhatItDoesNotKnow) {
+  GgufSpec spec = SentencePieceSpec();
+  spec.SetString("tokenizer.ggml.model", "bert");
+  EXPECT_EQ(LoadError(spec).message,
+            "gguf: tokenizer.ggml.model is \"bert\", supported are llama and gpt2");
+  const Error error = LoadError(Gpt2Spec("viking"));
+  EXPECT_EQ(error.code, ErrorCode::kUnsupported);
+  EXPECT_TRUE(error.message.starts_with("gguf: tokenizer.ggml.pre is \"viking\", supported are "))
+      << error.message;
+}
+
+TEST(TokenizerFromGguf, NamesAMissingKey) {
+  for (const char* key : {"tokenizer.ggml.tokens", "tokenizer.ggml.scores"}) {
+    GgufSpec spec = SentencePieceSpec();
+    spec.Remove(key);
+    EXPECT_NE(LoadError(spec).message.find(key), std::string::npos) << LoadError(spec).message;
+  }
+  GgufSpec spec = Gpt2Spec("llama-bpe");
+  spec.Remove("tokenizer.ggml.merges");
+  EXPECT_EQ(LoadError(spec).message, "gguf: tokenizer.ggml.merges is missing");
+}
+
+TEST(TokenizerFromGguf, RefusesBadValues) {
+  const auto error = [](auto change) {
+    GgufSpec spec = SentencePieceSpec();
+    change(&spec);
+    return LoadError(spec).message;
+  };
+  const TokenizerData good = testing::SmallSentencePiece();
+  EXPECT_EQ(error([&](GgufSpec* spec) {
+              SetScores(spec, {1, 2});
+            }),
+            "gguf: the tokenizer has 2 scores for 267 tokens");
+  EXPECT_EQ(error([&](GgufSpec* spec) { SetTypes(spec, {TokenType::kNormal}); }),
+            "gguf: the tokenizer has 1 token types for 267 tokens");
+  EXPECT_EQ(error([&](GgufSpec* spec) {
+              std::vector<float> scores = good.scores;
+              scores[5] = std::numeric_limits<float>::quiet_NaN();
+              SetScores(spec, scores);
+            }),
+            "gguf: the score of token 5 is not a number");
+  EXPECT_EQ(error([&](GgufSpec* spec) {
+              std::vector<TokenType> types = good.types;
+              types[5] = static_cast<TokenType>(6);
+              SetTypes(spec, types);
+            }),
+            "gguf: tokenizer.ggml.token_type[5] is 7, 1 to 6 are possible");
+  EXPECT_EQ(error([&](GgufSpec* spec) {
+              std::vector<std::string> pieces = good.pieces;
+              pieces[5] = "<0x-1>";
+              spec->SetStrings("tokenizer.ggml.tokens", pieces);
+            }),
+            "gguf: token 5 is of type byte and spelled \"<0x-1>\", <0x00> to <0xFF> are possible");
+  EXPECT_EQ(error([&](GgufSpec* spec) { spec->SetU32("tokenizer.ggml.bos_token_id", 267); }),
+            "gguf: tokenizer.ggml.bos_token_id is 267, the vocabulary has 267 tokens");
+  EXPECT_EQ(error([&](GgufSpec* spec) { spec->SetStrings("tokenizer.ggml.tokens", {}); }),
+            "gguf: the tokenizer has 0 tokens, 1 to 2147483647 are possible");
+}
+
+TEST(TokenizerFromGguf, RefusesBadMerges) {
+  for (const char* merge : {"", "a", "ab", "a ", " a"}) {
+    GgufSpec spec = Gpt2Spec("llama-bpe");
+    spec.SetStrings("tokenizer.ggml.merges", {merge});
+    EXPECT_NE(LoadError(spec).message.find("tokenizer.ggml.merges[0] is"), std::string::npos)
+        << merge;
+  }
+  GgufSpec spec = Gpt2Spec("llama-bpe");
+  spec.SetStrings("tokenizer.ggml.merges", {"x y"});
+  EXPECT_EQ(LoadError(spec).message,
+            "gguf: merge 0 joins \"x\" and \"y\", but these and the result are not all tokens");
+}
+
+}  // namespace
+}  // namespace kvick

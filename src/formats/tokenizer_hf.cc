@@ -1,0 +1,204 @@
+#include "formats/tokenizer_hf.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "formats/json.h"
+#include "formats/json_member.h"
+#include "formats/quoted.h"
+#include "formats/tokenizer_hf_steps.h"
+
+namespace kvick {
+namespace {
+
+using nlohmann::json;
+
+// Holes in the vocabulary cost memory, so the file must have tokens to justify them.
+int64_t MaxTokens(size_t num_entries) { return 2 * static_cast<int64_t>(num_entries) + 1024; }
+
+Result<size_t> CheckedId(const json& value, std::string_view label, int64_t max_tokens) {
+  if (!value.is_number_integer() || value < 0 || value >= max_tokens) {
+    return Fail(ErrorCode::kCorrupt, "{} is {}, an id from 0 to {} is wanted", label,
+                JsonText(value), max_tokens - 1);
+  }
+  return value.get<size_t>();
+}
+
+// Makes room for token `id`; new places are holes.
+void Grow(size_t id, TokenizerData* data) {
+  if (id < data->pieces.size()) return;
+  data->pieces.resize(id + 1);
+  data->types.resize(id + 1, TokenType::kUnused);
+}
+
+Status ReadVocabulary(const json& vocabulary, bool byte_fallback, int64_t max_tokens,
+                      TokenizerData* data) {
+  for (const auto& [piece, value] : vocabulary.items()) {
+    const std::string label = "model.vocab: the id of " + Quoted(piece);
+    KVICK_ASSIGN_OR_RETURN(const size_t id, CheckedId(value, label, max_tokens));
+    Grow(id, data);
+    if (data->types[id] != TokenType::kUnused) {
+      return Fail(ErrorCode::kCorrupt, "model.vocab: {} and {} have the same id {}",
+                  Quoted(data->pieces[id]), Quoted(piece), id);
+    }
+    data->pieces[id] = piece;
+    const bool is_byte = byte_fallback && ParseBytePiece(piece).has_value();
+    data->types[id] = is_byte ? TokenType::kByte : TokenType::kNormal;
+  }
+  return {};
+}
+
+Status ReadAddedTokens(const json& added_tokens, int64_t max_tokens, TokenizerData* data) {
+  for (size_t i = 0; i < added_tokens.size(); ++i) {
+    const json& token = added_tokens[i];
+    const std::string label = fmt::format("added_tokens[{}]", i);
+    KVICK_ASSIGN_OR_RETURN(const std::string content, NeedString(token, "content", label));
+    KVICK_ASSIGN_OR_RETURN(const bool special, BoolOr(token, "special", false, label));
+    const json* id_value = FindMember(token, "id");
+    if (!id_value) return Fail(ErrorCode::kCorrupt, "{}.id is missing", label);
+    KVICK_ASSIGN_OR_RETURN(const size_t id, CheckedId(*id_value, label + ".id", max_tokens));
+    Grow(id, data);
+    if (data->types[id] != TokenType::kUnused && data->pieces[id] != content) {
+      return Fail(ErrorCode::kCorrupt, "{}: {} has the id {}, which is that of {}", label,
+                  Quoted(content), id, Quoted(data->pieces[id]));
+    }
+    data->pieces[id] = content;
+    data->types[id] = special ? TokenType::kControl : TokenType::kUserDefined;
+  }
+  return {};
+}
+
+// A merge is "left right" or ["left", "right"].
+Result<MergeRule> ReadMerge(const json& merge) {
+  if (merge.is_string()) {
+    const auto& text = merge.get_ref<const std::string&>();
+    const size_t space = text.find(' ', 1);
+    if (space != std::string::npos && space + 1 < text.size()) {
+      return MergeRule{text.substr(0, space), text.substr(space + 1)};
+    }
+  } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
+             merge[1].is_string()) {
+    return MergeRule{merge[0].get<std::string>(), merge[1].get<std::string>()};
+  }
+  return Fail(ErrorCode::kCorrupt, "a merge is {}, two pieces are wanted", JsonText(merge));
+}
+
+Status ReadMerges(const json& merges, TokenizerData* data) {
+  data->merges.reserve(merges.size());
+  for (const json& merge : merges) {
+    KVICK_ASSIGN_OR_RETURN(MergeRule rule, ReadMerge(merge));
+    data->merges.push_back(std::move(rule));
+  }
+  return {};
+}
+
+std::optional<int32_t> FindPiece(const TokenizerData& data, std::string_view piece) {
+  for (size_t i = 0; i < data.pieces.size(); ++i) {
+    if (data.pieces[i] == piece && data.types[i] != TokenType::kUnused) {
+      return static_cast<int32_t>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+Status ReadModel(const json& tokenizer, TokenizerData* data) {
+  KVICK_ASSIGN_OR_RETURN(const json* model, NeedObject(tokenizer, "model", ""));
+  KVICK_ASSIGN_OR_RETURN(const std::string type, StringOr(*model, "type", "BPE", "model"));
+  if (type != "BPE") {
+    return Fail(ErrorCode::kUnsupported, "model.type is {}, supported is BPE", Quoted(type));
+  }
+  for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    KVICK_ASSIGN_OR_RETURN(const std::string affix, StringOr(*model, key, "", "model"));
+    if (affix.empty()) continue;
+    return Fail(ErrorCode::kUnsupported, "model.{} is {}, supported is none", key, Quoted(affix));
+  }
+  KVICK_ASSIGN_OR_RETURN(const bool byte_fallback, BoolOr(*model, "byte_fallback", false, "model"));
+  KVICK_ASSIGN_OR_RETURN(data->whole_words_first, BoolOr(*model, "ignore_merges", false, "model"));
+  KVICK_ASSIGN_OR_RETURN(data->fuse_unknown, BoolOr(*model, "fuse_unk", false, "model"));
+  KVICK_ASSIGN_OR_RETURN(const json* vocabulary, NeedObject(*model, "vocab", "model"));
+  KVICK_ASSIGN_OR_RETURN(const json* merges, NeedArray(*model, "merges", "model"));
+  KVICK_ASSIGN_OR_RETURN(const json* added_tokens, ArrayOrNull(tokenizer, "added_tokens", ""));
+  const size_t num_added = added_tokens ? added_tokens->size() : 0;
+  const int64_t max_tokens = MaxTokens(vocabulary->size() + num_added);
+  KVICK_RETURN_IF_ERROR(ReadVocabulary(*vocabulary, byte_fallback, max_tokens, data));
+  if (added_tokens) KVICK_RETURN_IF_ERROR(ReadAddedTokens(*added_tokens, max_tokens, data));
+  KVICK_RETURN_IF_ERROR(ReadMerges(*merges, data));
+  KVICK_ASSIGN_OR_RETURN(const std::string unknown, StringOr(*model, "unk_token", "", "model"));
+  if (!unknown.empty()) data->unknown_id = FindPiece(*data, unknown);
+  return {};
+}
+
+// A special token of tokenizer_config.json: "<s>", {"content": "<s>"} or null.
+Result<std::optional<int32_t>> NamedToken(const json& config, const std::string& key,
+                                          const TokenizerData& data) {
+  const json* value = FindMember(config, key);
+  if (!value) return std::nullopt;
+  if (value->is_string()) return FindPiece(data, value->get_ref<const std::string&>());
+  KVICK_ASSIGN_OR_RETURN(const std::string content, NeedString(*value, "content", key));
+  return FindPiece(data, content);
+}
+
+// Where `key` is given, it decides whether `ids` hold exactly that token or none.
+Status ApplySwitch(const json& config, const std::string& key, std::optional<int32_t> token,
+                   std::vector<int32_t>* ids) {
+  if (!FindMember(config, key)) return {};
+  KVICK_ASSIGN_OR_RETURN(const bool on, BoolOr(config, key, false, ""));
+  if (!on) {
+    ids->clear();
+  } else if (token && ids->empty()) {
+    ids->push_back(*token);
+  }
+  return {};
+}
+
+Status ReadConfig(const json& config, TokenizerData* data) {
+  if (config.is_null()) {
+    if (data->prefix_ids.size() == 1) data->bos_id = data->prefix_ids[0];
+    return {};
+  }
+  KVICK_ASSIGN_OR_RETURN(data->bos_id, NamedToken(config, "bos_token", *data));
+  KVICK_ASSIGN_OR_RETURN(data->eos_id, NamedToken(config, "eos_token", *data));
+  KVICK_RETURN_IF_ERROR(ApplySwitch(config, "add_bos_token", data->bos_id, &data->prefix_ids));
+  return ApplySwitch(config, "add_eos_token", data->eos_id, &data->suffix_ids);
+}
+
+Result<TokenizerData> ReadTokenizerData(const json& tokenizer, const json& config) {
+  TokenizerData data;
+  data.merge_order = MergeOrder::kByRank;
+  KVICK_RETURN_IF_ERROR(ReadSteps(tokenizer, &data));
+  KVICK_RETURN_IF_ERROR(ReadModel(tokenizer, &data));
+  KVICK_RETURN_IF_ERROR(ReadConfig(config, &data));
+  return data;
+}
+
+}  // namespace
+
+Result<Tokenizer> TokenizerFromHfJson(const json& tokenizer, const json& config) {
+  if (!tokenizer.is_object()) {
+    return Fail(ErrorCode::kCorrupt, "tokenizer.json is {}, an object is wanted",
+                JsonText(tokenizer));
+  }
+  if (!config.is_null() && !config.is_object()) {
+    return Fail(ErrorCode::kCorrupt, "tokenizer_config.json is {}, an object is wanted",
+                JsonText(config));
+  }
+  KVICK_ASSIGN_OR_RETURN(TokenizerData data, ReadTokenizerData(tokenizer, config));
+  return Tokenizer::Create(std::move(data));
+}
+
+Result<Tokenizer> TokenizerFromHf(const std::string& tokenizer_path,
+                                  const std::optional<std::string>& config_path) {
+  KVICK_ASSIGN_OR_RETURN(const json tokenizer, ReadJsonFile(tokenizer_path));
+  json config;
+  if (config_path) {
+    KVICK_ASSIGN_OR_RETURN(config, ReadJsonFile(*config_path));
+  }
+  return TokenizerFromHfJson(tokenizer, config).map_error([&](Error error) {
+    return Error{error.code, fmt::format("{}: {}", tokenizer_path, error.message)};
+  });
+}
+
+}  // namespace kvick

@@ -1,0 +1,288 @@
+#include "formats/tokenizer_hf.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/test_files.h"
+#include "formats/tokenizer_testing.h"
+
+namespace kvick {
+namespace {
+
+using nlohmann::json;
+using testing::SmallByteLevel;
+using testing::SmallSentencePiece;
+using Ids = std::vector<int32_t>;
+
+constexpr EncodeOptions kPlain{.add_special = false, .parse_special = false};
+
+json Vocabulary(const TokenizerData& data) {
+  json vocabulary = json::object();
+  for (size_t id = 0; id < data.pieces.size(); ++id) {
+    const bool added = data.types[id] == TokenType::kUserDefined;
+    if (!added) vocabulary[data.pieces[id]] = id;
+  }
+  return vocabulary;
+}
+
+json AddedToken(int32_t id, const std::string& content, bool special) {
+  return {{"id", id}, {"content", content}, {"special", special}};
+}
+
+// As Llama 3 is laid out, on the small byte-level vocabulary.
+json ByteLevelJson() {
+  const TokenizerData data = SmallByteLevel();
+  json merges = json::array();
+  for (const MergeRule& merge : data.merges) merges.push_back(merge.left + " " + merge.right);
+  const json split = {{"type", "Split"},
+                      {"pattern", {{"Regex", data.split_patterns[0]}}},
+                      {"behavior", "Isolated"},
+                      {"invert", false}};
+  const json byte_level = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  return {{"added_tokens", {AddedToken(262, "<|end|>", true), AddedToken(263, "<tool>", false)}},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {split, byte_level}}}},
+          {"post_processor", {{"type", "ByteLevel"}}},
+          {"model", {{"type", "BPE"}, {"vocab", Vocabulary(data)}, {"merges", merges}}}};
+}
+
+// As Llama 2 is laid out, on the small SentencePiece vocabulary.
+json SpaceMarkerJson() {
+  const TokenizerData data = SmallSentencePiece();
+  const std::string marker(kSpaceMarker);
+  const json prepend = {{"type", "Prepend"}, {"prepend", marker}};
+  const json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", marker}};
+  const json single = {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+                       {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}};
+  return {{"added_tokens",
+           {AddedToken(0, "<unk>", true), AddedToken(1, "<s>", true), AddedToken(2, "</s>", true)}},
+          {"normalizer", {{"type", "Sequence"}, {"normalizers", {prepend, replace}}}},
+          {"pre_tokenizer", nullptr},
+          {"post_processor",
+           {{"type", "TemplateProcessing"},
+            {"single", single},
+            {"special_tokens", {{"<s>", {{"id", "<s>"}, {"ids", {1}}, {"tokens", {"<s>"}}}}}}}},
+          {"model",
+           {{"type", "BPE"},
+            {"unk_token", "<unk>"},
+            {"fuse_unk", true},
+            {"byte_fallback", true},
+            {"vocab", Vocabulary(data)},
+            {"merges", json::array({json::array({"b", "c"}), json::array({marker, "a"})})}}}};
+}
+
+json Metaspace(const char* scheme, bool split) {
+  return {{"type", "Metaspace"},
+          {"replacement", std::string(kSpaceMarker)},
+          {"prepend_scheme", scheme},
+          {"split", split}};
+}
+
+Tokenizer MustLoad(const json& tokenizer, const json& config = nullptr) {
+  auto loaded = TokenizerFromHfJson(tokenizer, config);
+  EXPECT_TRUE(loaded.has_value()) << loaded.error().message;
+  return std::move(loaded).value();
+}
+
+Error LoadError(const json& tokenizer, const json& config = nullptr) {
+  const auto loaded = TokenizerFromHfJson(tokenizer, config);
+  return loaded ? Error{ErrorCode::kInternal, "no error"} : loaded.error();
+}
+
+TEST(TokenizerFromHf, ReadsByteLevel) {
+  const Tokenizer tokenizer = MustLoad(ByteLevelJson());
+  EXPECT_EQ(tokenizer.Encode("abc a<tool>"), (Ids{258, 259, 263}));
+  EXPECT_EQ(tokenizer.Encode("<|end|>"), Ids{262});
+  EXPECT_EQ(tokenizer.Decode(Ids{258, 259, 262, 263}), "abc a<tool>");
+  EXPECT_EQ(tokenizer.bos_id(), std::nullopt);
+  EXPECT_EQ(tokenizer.end_ids(), Ids{262});
+}
+
+TEST(TokenizerFromHf, ReadsSpaceMarkersWithByteFallback) {
+  const Tokenizer tokenizer = MustLoad(SpaceMarkerJson());
+  EXPECT_EQ(tokenizer.Encode("abc \xC3\xA9"), (Ids{1, 266, 264, 259, 3 + 0xC3, 3 + 0xA9}));
+  EXPECT_EQ(tokenizer.Decode(Ids{1, 266, 264}), "abc");
+  EXPECT_EQ(tokenizer.bos_id(), 1);
+}
+
+TEST(TokenizerFromHf, ReadsMetaspace) {
+  json tokenizer = SpaceMarkerJson();
+  tokenizer["normalizer"] = nullptr;
+  tokenizer["pre_tokenizer"] = Metaspace("first", false);
+  EXPECT_EQ(MustLoad(tokenizer).Encode("b<s>b", {.add_special = false}), (Ids{259, 261, 1, 261}));
+  tokenizer["pre_tokenizer"] = Metaspace("always", false);
+  EXPECT_EQ(MustLoad(tokenizer).Encode("b<s>b", {.add_special = false}),
+            (Ids{259, 261, 1, 259, 261}));
+  tokenizer["pre_tokenizer"] = Metaspace("never", true);
+  EXPECT_EQ(MustLoad(tokenizer).Encode(" b", {.add_special = false}), (Ids{259, 261}));
+  EXPECT_EQ(MustLoad(tokenizer).Decode(Ids{259, 261}), " b");
+}
+
+TEST(TokenizerFromHf, MetaspaceSplitsBeforeEachMarker) {
+  const std::string marker(kSpaceMarker);
+  json tokenizer = SpaceMarkerJson();
+  tokenizer["model"]["vocab"][marker + marker] = 267;
+  tokenizer["model"]["merges"].push_back(json::array({marker, marker}));
+  tokenizer["normalizer"] = nullptr;
+  tokenizer["pre_tokenizer"] = Metaspace("never", false);
+  EXPECT_EQ(MustLoad(tokenizer).Encode("b  c", kPlain), (Ids{261, 267, 262}));
+  tokenizer["pre_tokenizer"] = Metaspace("never", true);
+  EXPECT_EQ(MustLoad(tokenizer).Encode("b  c", kPlain), (Ids{261, 259, 259, 262}));
+}
+
+TEST(TokenizerFromHf, ReadsDigitsAndStringsToSplitAt) {
+  json tokenizer = ByteLevelJson();
+  json& steps = tokenizer["pre_tokenizer"]["pretokenizers"];
+  steps[0] = {{"type", "Split"}, {"pattern", {{"String", "a.c"}}}, {"behavior", "Isolated"}};
+  // Without the split, abc is one word and one token; "a.c" is no expression that matches it.
+  EXPECT_EQ(MustLoad(tokenizer).Encode("abc", kPlain), Ids{258});
+  steps[0]["pattern"]["String"] = "b";
+  EXPECT_EQ(MustLoad(tokenizer).Encode("abc", kPlain), (Ids{'a', 'b', 'c'}));
+  steps[0] = {{"type", "Digits"}, {"individual_digits", true}};
+  tokenizer["model"]["vocab"]["12"] = 264;
+  tokenizer["model"]["merges"].push_back("1 2");
+  EXPECT_EQ(MustLoad(tokenizer).Encode("12", kPlain), (Ids{'1', '2'}));
+  steps[0]["individual_digits"] = false;
+  EXPECT_EQ(MustLoad(tokenizer).Encode("12", kPlain), Ids{264});
+}
+
+TEST(TokenizerFromHf, ByteLevelMayAddASpaceAndSplitAsGpt2) {
+  json tokenizer = ByteLevelJson();
+  tokenizer["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", true}};
+  EXPECT_EQ(MustLoad(tokenizer).Encode("a", kPlain), Ids{259});
+  EXPECT_EQ(MustLoad(tokenizer).Encode(" a1", kPlain), (Ids{259, '1'}));
+}
+
+TEST(TokenizerFromHf, TheConfigNamesSpecialTokens) {
+  const json config = {{"bos_token", "<s>"}, {"eos_token", {{"content", "</s>"}}}};
+  const Tokenizer tokenizer = MustLoad(SpaceMarkerJson(), config);
+  EXPECT_EQ(tokenizer.bos_id(), 1);
+  EXPECT_EQ(tokenizer.eos_id(), 2);
+}
+
+TEST(TokenizerFromHf, TheConfigSwitchesBosAndEos) {
+  json config = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+  config["add_bos_token"] = false;
+  config["add_eos_token"] = true;
+  EXPECT_EQ(MustLoad(SpaceMarkerJson(), config).Encode("a"), (Ids{266, 2}));
+  json tokenizer = SpaceMarkerJson();
+  tokenizer["post_processor"] = nullptr;
+  EXPECT_EQ(MustLoad(tokenizer).Encode("a"), Ids{266});
+  config["add_bos_token"] = true;
+  config["add_eos_token"] = nullptr;
+  EXPECT_EQ(MustLoad(tokenizer, config).Encode("a"), (Ids{1, 266}));
+}
+
+TEST(TokenizerFromHf, HolesInTheVocabularyAreNoTokens) {
+  json tokenizer = ByteLevelJson();
+  tokenizer["added_tokens"].push_back(AddedToken(1000, "<far>", true));
+  const Tokenizer loaded = MustLoad(tokenizer);
+  EXPECT_EQ(loaded.vocab_size(), 1001);
+  EXPECT_EQ(loaded.TokenText(999), "");
+  EXPECT_EQ(loaded.Encode("<far>"), Ids{1000});
+}
+
+struct BadValue {
+  const char* pointer;  // where in tokenizer.json
+  json value;
+  ErrorCode code;
+  const char* message;  // a part of it
+};
+
+TEST(TokenizerFromHf, RefusesWhatItDoesNotDo) {
+  using enum ErrorCode;
+  const BadValue values[] = {
+      {"/model/type", "Unigram", kUnsupported, "model.type is \"Unigram\", supported is BPE"},
+      {"/model/end_of_word_suffix", "</w>", kUnsupported, "model.end_of_word_suffix is \"</w>\""},
+      {"/normalizer", {{"type", "Lowercase"}}, kUnsupported, "normalizer has a step \"Lowercase\""},
+      {"/pre_tokenizer", {{"type", "Whitespace"}}, kUnsupported, "has a step \"Whitespace\""},
+      {"/pre_tokenizer", nullptr, kUnsupported, "neither byte-level nor with space markers"},
+      {"/pre_tokenizer/pretokenizers/0/behavior", "Removed", kUnsupported, "is \"Removed\""},
+      {"/pre_tokenizer/pretokenizers/1/add_prefix_space", true, kUnsupported, "adds a space"},
+      {"/post_processor", {{"type", "BertProcessing"}}, kUnsupported, "\"BertProcessing\""},
+      {"/model", json::array(), kCorrupt, "model is an array, an object is wanted"},
+      {"/model/vocab", nullptr, kCorrupt, "model.vocab is missing"},
+      {"/model/merges", 3, kCorrupt, "model.merges is 3, an array is wanted"},
+      {"/model/merges/0", "ab", kCorrupt, "a merge is \"ab\", two pieces are wanted"},
+      {"/model/merges/0", {"a", "b", "c"}, kCorrupt, "a merge is an array"},
+      {"/model/merges/0", {"a", 1}, kCorrupt, "a merge is an array"},
+      {"/model/merges/0", "x y", kCorrupt, "merge 0 joins \"x\" and \"y\""},
+      {"/model/ignore_merges", 1, kCorrupt, "model.ignore_merges is 1, true or false is wanted"},
+      {"/model/vocab/a", -1, kCorrupt, "the id of \"a\" is -1, an id from 0 to"},
+      {"/model/vocab/a", 1.5, kCorrupt, "the id of \"a\" is 1.5, an id from 0 to"},
+      {"/model/vocab/a", 1u << 31, kCorrupt, "the id of \"a\" is 2147483648, an id from 0 to"},
+      {"/model/vocab/a", 98, kCorrupt, "\"a\" and \"b\" have the same id 98"},
+      {"/added_tokens/0/id", 97, kCorrupt, "\"<|end|>\" has the id 97, which is that of \"a\""},
+      {"/added_tokens/0/id", nullptr, kCorrupt, "added_tokens[0].id is missing"},
+      {"/added_tokens/0/content", nullptr, kCorrupt, "added_tokens[0].content is missing"},
+      {"/added_tokens/0", 7, kCorrupt, "added_tokens[0].content is missing"},
+      {"/pre_tokenizer/pretokenizers/0/pattern/Regex", "(", kCorrupt, "regular expression"},
+      {"/pre_tokenizer/pretokenizers/0/pattern", nullptr, kCorrupt, "pre_tokenizer.pattern is"},
+      {"/pre_tokenizer/pretokenizers/0", 1, kCorrupt, "pre_tokenizer.type is missing"},
+  };
+  for (const BadValue& bad : values) {
+    json tokenizer = ByteLevelJson();
+    tokenizer[json::json_pointer(bad.pointer)] = bad.value;
+    const Error error = LoadError(tokenizer);
+    EXPECT_EQ(error.code, bad.code) << bad.pointer << ": " << error.message;
+    EXPECT_NE(error.message.find(bad.message), std::string::npos) << error.message;
+  }
+}
+
+TEST(TokenizerFromHf, RefusesBadTemplates) {
+  const std::pair<const char*, json> values[] = {
+      {"/post_processor/special_tokens", nullptr},
+      {"/post_processor/special_tokens/<s>/ids/0", -1},
+      {"/post_processor/special_tokens/<s>/ids/0", 267},
+      {"/post_processor/special_tokens/<s>/ids/0", uint64_t{1} << 40},
+      {"/post_processor/single", "A"},
+      {"/post_processor/single/0", 1},
+  };
+  for (const auto& [pointer, value] : values) {
+    json tokenizer = SpaceMarkerJson();
+    tokenizer[json::json_pointer(pointer)] = value;
+    EXPECT_EQ(LoadError(tokenizer).code, ErrorCode::kCorrupt) << pointer << value;
+  }
+}
+
+TEST(TokenizerFromHf, RefusesOtherMarkersThanU2581) {
+  json tokenizer = SpaceMarkerJson();
+  tokenizer["normalizer"]["normalizers"][0]["prepend"] = "_";
+  EXPECT_EQ(LoadError(tokenizer).message, "normalizer.prepend is \"_\", supported is U+2581");
+  tokenizer = SpaceMarkerJson();
+  tokenizer["normalizer"]["normalizers"][1]["pattern"]["String"] = "x";
+  EXPECT_EQ(LoadError(tokenizer).message, "the normalizer replaces \"x\", supported is a space");
+}
+
+TEST(TokenizerFromHf, RefusesBadConfigs) {
+  EXPECT_EQ(LoadError(ByteLevelJson(), json::array()).message,
+            "tokenizer_config.json is an array, an object is wanted");
+  EXPECT_EQ(LoadError(ByteLevelJson(), {{"bos_token", 1}}).message, "bos_token.content is missing");
+  EXPECT_EQ(LoadError(ByteLevelJson(), {{"add_bos_token", "yes"}}).message,
+            "add_bos_token is \"yes\", true or false is wanted");
+  EXPECT_EQ(LoadError("text").message, "tokenizer.json is \"text\", an object is wanted");
+}
+
+TEST(TokenizerFromHf, ReadsFilesAndNamesThem) {
+  const testing::TempFolder folder;
+  testing::WriteFile(folder / "tokenizer.json", SpaceMarkerJson().dump());
+  testing::WriteFile(folder / "tokenizer_config.json", R"({"eos_token": "</s>"})");
+  const auto tokenizer =
+      TokenizerFromHf(folder / "tokenizer.json", folder / "tokenizer_config.json");
+  ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->eos_id(), 2);
+  EXPECT_EQ(TokenizerFromHf(folder / "none.json", std::nullopt).error().code, ErrorCode::kNotFound);
+  testing::WriteFile(folder / "tokenizer.json", "{}");
+  EXPECT_EQ(TokenizerFromHf(folder / "tokenizer.json", std::nullopt).error().message,
+            (folder / "tokenizer.json") +
+                ": the tokenizer is neither byte-level nor with space "
+                "markers, supported is either byte-level or with space "
+                "markers");
+}
+
+}  // namespace
+}  // namespace kvick

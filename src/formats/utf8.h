@@ -1,0 +1,29 @@
+#ifndef KVICK_FORMATS_UTF8_H_
+#define KVICK_FORMATS_UTF8_H_
+
+#include <cstddef>
+#include <string_view>
+
+namespace kvick {
+
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
+
+enum class Utf8Kind {
+  kCharacter,  ///< one well-formed character
+  kInvalid,    ///< bytes that no continuation can make well-formed
+  kTruncated,  ///< the beginning of a character, cut by the end of the bytes
+};
+
+struct Utf8Unit {
+  Utf8Kind kind;
+  size_t num_bytes;  ///< 1 to 4; of an invalid unit, the part that one U+FFFD replaces
+};
+
+// What the non-empty `bytes` begin with. Overlong forms, surrogates and numbers past U+10FFFF are
+// invalid, and an invalid unit ends before the first byte that could not continue it.
+// Source: The Unicode Standard, table 3-7 and "U+FFFD Substitution of Maximal Subparts".
+Utf8Unit NextUtf8(std::string_view bytes);
+
+}  // namespace kvick
+
+#endif  // KVICK_FORMATS_UTF8_H_

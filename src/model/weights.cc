@@ -1,0 +1,189 @@
+#include "model/weights.h"
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/check.h"
+#include "base/dtype.h"
+
+namespace kvick {
+namespace {
+
+// A format's names, without ".weight" and ".bias"; those of a layer follow layer_prefix and "N.".
+struct NameScheme {
+  std::string_view embedding, final_norm, output, layer_prefix;
+  std::string_view attention_norm, q, k, v, o;
+  std::string_view ffn_norm, gate, up, down;
+};
+
+constexpr NameScheme kGgufNames{
+    .embedding = "token_embd",
+    .final_norm = "output_norm",
+    .output = "output",
+    .layer_prefix = "blk.",
+    .attention_norm = "attn_norm",
+    .q = "attn_q",
+    .k = "attn_k",
+    .v = "attn_v",
+    .o = "attn_output",
+    .ffn_norm = "ffn_norm",
+    .gate = "ffn_gate",
+    .up = "ffn_up",
+    .down = "ffn_down",
+};
+
+constexpr NameScheme kHuggingFaceNames{
+    .embedding = "model.embed_tokens",
+    .final_norm = "model.norm",
+    .output = "lm_head",
+    .layer_prefix = "model.layers.",
+    .attention_norm = "input_layernorm",
+    .q = "self_attn.q_proj",
+    .k = "self_attn.k_proj",
+    .v = "self_attn.v_proj",
+    .o = "self_attn.o_proj",
+    .ffn_norm = "post_attention_layernorm",
+    .gate = "mlp.gate_proj",
+    .up = "mlp.up_proj",
+    .down = "mlp.down_proj",
+};
+
+// A matrix of a layer and its bias: name, shape, and where they go.
+struct LinearSpec {
+  std::string_view name;
+  int64_t num_rows;
+  int64_t num_cols;
+  bool needs_bias;
+  MatrixView LayerWeights::*matrix;
+  std::vector<float> LayerWeights::*bias;
+};
+
+std::array<LinearSpec, 7> LayerLinears(const NameScheme& names, const LlamaConfig& config) {
+  using L = LayerWeights;
+  const int64_t hidden = config.hidden_size, inner = config.intermediate_size;
+  const int64_t q_size = config.num_heads * config.head_dim;
+  const int64_t kv_size = config.num_kv_heads * config.head_dim;
+  return {{
+      {names.q, q_size, hidden, config.attention_bias, &L::q, &L::q_bias},
+      {names.k, kv_size, hidden, config.attention_bias, &L::k, &L::k_bias},
+      {names.v, kv_size, hidden, config.attention_bias, &L::v, &L::v_bias},
+      {names.o, hidden, q_size, config.attention_bias, &L::o, &L::o_bias},
+      {names.gate, inner, hidden, config.mlp_bias, &L::gate, &L::gate_bias},
+      {names.up, inner, hidden, config.mlp_bias, &L::up, &L::up_bias},
+      {names.down, hidden, inner, config.mlp_bias, &L::down, &L::down_bias},
+  }};
+}
+
+// A tensor of that name, shape and of a type that kvick computes with.
+Result<const TensorInfo*> FindTensor(const WeightSource& source, const std::string& name,
+                                     std::span<const int64_t> shape) {
+  const TensorInfo* tensor = source.tensors.Find(name);
+  if (tensor == nullptr) {
+    return Fail(ErrorCode::kCorrupt, "{}: tensor {} is missing", source.name, name);
+  }
+  if (!std::equal(shape.begin(), shape.end(), tensor->shape.begin(), tensor->shape.end())) {
+    return Fail(ErrorCode::kCorrupt, "{}: tensor {} has the shape {}, {} is wanted", source.name,
+                name, ShapeText(tensor->shape), ShapeText(shape));
+  }
+  if (!tensor->dtype) {
+    return Fail(ErrorCode::kUnsupported,
+                "{}: tensor {} is {}, only F32, F16, BF16 and Q8_0 are possible", source.name, name,
+                tensor->type_name);
+  }
+  return tensor;
+}
+
+Result<MatrixView> FindMatrix(const WeightSource& source, const std::string& name, int64_t num_rows,
+                              int64_t num_cols) {
+  KVICK_ASSIGN_OR_RETURN(const TensorInfo* tensor,
+                         FindTensor(source, name, std::array{num_rows, num_cols}));
+  return MatrixView{tensor->data, *tensor->dtype, num_rows, num_cols};
+}
+
+Result<std::vector<float>> CopyVector(const WeightSource& source, const std::string& name,
+                                      int64_t num_elements) {
+  KVICK_ASSIGN_OR_RETURN(const TensorInfo* tensor,
+                         FindTensor(source, name, std::array{num_elements}));
+  // ConvertToF32 wants aligned elements, a file does not promise them.
+  const std::vector<std::byte> aligned(tensor->data, tensor->data + tensor->num_bytes);
+  std::vector<float> values(static_cast<size_t>(num_elements));
+  ConvertToF32(*tensor->dtype, aligned.data(), num_elements, values.data());
+  return values;
+}
+
+Status BindLinear(const WeightSource& source, const std::string& prefix, const LinearSpec& spec,
+                  LayerWeights& layer) {
+  const std::string name = fmt::format("{}{}", prefix, spec.name);
+  KVICK_ASSIGN_OR_RETURN(layer.*spec.matrix,
+                         FindMatrix(source, name + ".weight", spec.num_rows, spec.num_cols));
+  const std::string bias_name = name + ".bias";
+  if (!spec.needs_bias && source.tensors.Find(bias_name) == nullptr) return {};
+  KVICK_ASSIGN_OR_RETURN(layer.*spec.bias, CopyVector(source, bias_name, spec.num_rows));
+  return {};
+}
+
+Result<LayerWeights> BindLayer(const WeightSource& source, const NameScheme& names,
+                               const LlamaConfig& config, int64_t layer_idx) {
+  const std::string prefix = fmt::format("{}{}.", names.layer_prefix, layer_idx);
+  LayerWeights layer;
+  for (const LinearSpec& spec : LayerLinears(names, config)) {
+    KVICK_RETURN_IF_ERROR(BindLinear(source, prefix, spec, layer));
+  }
+  KVICK_ASSIGN_OR_RETURN(
+      layer.attention_norm,
+      CopyVector(source, fmt::format("{}{}.weight", prefix, names.attention_norm),
+                 config.hidden_size));
+  KVICK_ASSIGN_OR_RETURN(
+      layer.ffn_norm,
+      CopyVector(source, fmt::format("{}{}.weight", prefix, names.ffn_norm), config.hidden_size));
+  return layer;
+}
+
+}  // namespace
+
+Result<ModelWeights> BindWeights(const WeightSource& source, const LlamaConfig& config) {
+  const NameScheme& names = source.names == WeightNames::kGguf ? kGgufNames : kHuggingFaceNames;
+  ModelWeights weights;
+  KVICK_ASSIGN_OR_RETURN(weights.embedding,
+                         FindMatrix(source, fmt::format("{}.weight", names.embedding),
+                                    config.vocab_size, config.hidden_size));
+  KVICK_ASSIGN_OR_RETURN(
+      weights.final_norm,
+      CopyVector(source, fmt::format("{}.weight", names.final_norm), config.hidden_size));
+  weights.output = weights.embedding;
+  if (!config.tie_word_embeddings) {
+    KVICK_ASSIGN_OR_RETURN(weights.output,
+                           FindMatrix(source, fmt::format("{}.weight", names.output),
+                                      config.vocab_size, config.hidden_size));
+  }
+  // Grows only as tensors are found: a number of layers alone makes no allocation.
+  for (int64_t layer_idx = 0; layer_idx < config.num_layers; ++layer_idx) {
+    KVICK_ASSIGN_OR_RETURN(LayerWeights layer, BindLayer(source, names, config, layer_idx));
+    weights.layers.push_back(std::move(layer));
+  }
+  return weights;
+}
+
+ModelFile::ModelFile(File file, LlamaConfig config, ModelWeights weights)
+    : file_(std::move(file)), config_(std::move(config)), weights_(std::move(weights)) {}
+
+Result<ModelFile> ModelFile::Open(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    KVICK_ASSIGN_OR_RETURN(HfFolder folder, HfFolder::Open(path));
+    KVICK_ASSIGN_OR_RETURN(LlamaConfig config, LlamaConfigFromHf(folder.config()));
+    KVICK_ASSIGN_OR_RETURN(
+        ModelWeights weights,
+        BindWeights({path, WeightNames::kHuggingFace, folder.tensors()}, config));
+    return ModelFile(std::move(folder), std::move(config), std::move(weights));
+  }
+  KVICK_ASSIGN_OR_RETURN(GgufFile file, GgufFile::Open(path));
+  KVICK_ASSIGN_OR_RETURN(LlamaConfig config, LlamaConfigFromGguf(file));
+  KVICK_ASSIGN_OR_RETURN(ModelWeights weights,
+                         BindWeights({path, WeightNames::kGguf, file.tensors()}, config));
+  return ModelFile(std::move(file), std::move(config), std::move(weights));
+}
+
+}  // namespace kvick

@@ -1,0 +1,90 @@
+#ifndef KVICK_MODEL_WEIGHTS_H_
+#define KVICK_MODEL_WEIGHTS_H_
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "formats/gguf.h"
+#include "formats/hf_folder.h"
+#include "formats/tensor_info.h"
+#include "kvick/status.h"
+#include "model/llama_config.h"
+#include "ops/matrix_view.h"
+
+namespace kvick {
+
+// One layer. Matrices are [outputs, inputs] in the mapped file; E hidden_size, I intermediate_size,
+// H num_heads, K num_kv_heads, D head_dim. A bias is empty where the model has none.
+struct LayerWeights {
+  std::vector<float> attention_norm;  // [E]
+  MatrixView q;                       // [H * D, E]
+  MatrixView k;                       // [K * D, E]
+  MatrixView v;                       // [K * D, E]
+  MatrixView o;                       // [E, H * D]
+  std::vector<float> q_bias;          // [H * D]
+  std::vector<float> k_bias;          // [K * D]
+  std::vector<float> v_bias;          // [K * D]
+  std::vector<float> o_bias;          // [E]
+
+  std::vector<float> ffn_norm;   // [E]
+  MatrixView gate;               // [I, E]
+  MatrixView up;                 // [I, E]
+  MatrixView down;               // [E, I]
+  std::vector<float> gate_bias;  // [I]
+  std::vector<float> up_bias;    // [I]
+  std::vector<float> down_bias;  // [E]
+};
+
+struct ModelWeights {
+  MatrixView embedding;  // [V, E]
+  std::vector<LayerWeights> layers;
+  std::vector<float> final_norm;  // [E]
+  MatrixView output;              // [V, E]; the embedding itself where the two are tied
+};
+
+// Whose names the tensors bear.
+enum class WeightNames {
+  kGguf,         ///< blk.0.attn_q.weight
+  kHuggingFace,  ///< model.layers.0.self_attn.q_proj.weight
+};
+
+struct WeightSource {
+  std::string name;  // starts the messages
+  WeightNames names;
+  const TensorTable& tensors;
+};
+
+// Finds every weight of the model, and checks its shape and type. The views point to where the
+// tensors lie; norms and biases alone are copied, as f32.
+// Errors: corrupt: a tensor missing or of another shape;  unsupported: a type that is not computed
+// with.
+Result<ModelWeights> BindWeights(const WeightSource& source, const LlamaConfig& config);
+
+// An opened model: its numbers, its weights, and the file or folder that they lie in.
+// Move-only; views of the weights live as long as this does, wherever it is moved.
+class ModelFile {
+ public:
+  // A GGUF file, or a Hugging Face folder. Takes no memory in proportion to the weights.
+  // Errors: not_found, io, corrupt, unsupported.
+  static Result<ModelFile> Open(const std::string& path);
+
+  const LlamaConfig& config() const { return config_; }
+  const ModelWeights& weights() const { return weights_; }
+  // Exactly one of the two is not null.
+  const GgufFile* gguf() const { return std::get_if<GgufFile>(&file_); }
+  const HfFolder* hf_folder() const { return std::get_if<HfFolder>(&file_); }
+
+ private:
+  using File = std::variant<GgufFile, HfFolder>;
+
+  ModelFile(File file, LlamaConfig config, ModelWeights weights);
+
+  File file_;
+  LlamaConfig config_;
+  ModelWeights weights_;
+};
+
+}  // namespace kvick
+
+#endif  // KVICK_MODEL_WEIGHTS_H_

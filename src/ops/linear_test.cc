@@ -1,0 +1,252 @@
+#include "ops/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/memory.h"
+#include "ops/ops_ref.h"
+#include "ops/ops_test_util.h"
+
+namespace kvick {
+namespace {
+
+constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0};
+
+// Random weights of any type in memory of exactly their size, `offset_bytes` off alignment.
+class Weights {
+ public:
+  Weights(DType dtype, int64_t num_rows, int64_t num_cols, int64_t offset_bytes = 0)
+      : offset_bytes_(offset_bytes), view_{nullptr, dtype, num_rows, num_cols} {
+    const int64_t n = num_rows * num_cols;
+    const std::vector<float> values = RandomFloats(n, 7);
+    bytes_.resize(static_cast<size_t>(offset_bytes + DTypeRowBytes(dtype, n).value()));
+    std::vector<std::byte> aligned(bytes_.size());
+    if (dtype == DType::kQ8_0) {
+      QuantizeQ8(values, aligned.data());
+    } else {
+      ConvertFromF32(dtype, values.data(), n, aligned.data());
+    }
+    std::copy_n(aligned.begin(), bytes_.size() - static_cast<size_t>(offset_bytes),
+                bytes_.begin() + offset_bytes);
+  }
+
+  MatrixView view() const {
+    MatrixView view = view_;
+    view.data = bytes_.data() + offset_bytes_;
+    return view;
+  }
+
+ private:
+  static void QuantizeQ8(const std::vector<float>& values, std::byte* block) {
+    for (size_t i = 0; i < values.size(); i += kQ8BlockWeights, block += kQ8BlockBytes) {
+      float largest = 0;
+      for (int64_t j = 0; j < kQ8BlockWeights; ++j)
+        largest = std::max(largest, std::fabs(values[i + j]));
+      const uint16_t scale = F32ToF16(largest / 127);
+      std::memcpy(block, &scale, sizeof(scale));
+      for (int64_t j = 0; j < kQ8BlockWeights; ++j)
+        block[2 + j] = static_cast<std::byte>(std::lround(values[i + j] / (largest / 127)));
+    }
+  }
+
+  int64_t offset_bytes_;
+  MatrixView view_;
+  std::vector<std::byte> bytes_;
+};
+
+struct Problem {
+  MatrixView w;
+  const float* bias = nullptr;
+};
+
+std::vector<float> RunLinear(const Exec& exec, const Problem& problem, const float* x,
+                             int64_t num_tokens) {
+  const MatrixView& w = problem.w;
+  std::vector<float> y(static_cast<size_t>(num_tokens * w.num_rows),
+                       std::numeric_limits<float>::quiet_NaN());
+  const int64_t scratch_bytes = LinearScratchBytes(exec.isa, w.dtype, num_tokens, w.num_cols);
+  std::vector<std::byte> memory(static_cast<size_t>(scratch_bytes + 64), std::byte{0xff});
+  const auto misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.data()) % 64);
+  Linear(exec, {w, problem.bias, x, num_tokens, y.data()},
+         {memory.data() + (64 - misaligned) % 64, static_cast<size_t>(scratch_bytes)});
+  return y;
+}
+
+// The longest chain of roundings that a product passes through, from the order that each
+// implementation documents, in units of the relative error of one f32 rounding.
+double NumRoundings(Isa isa, DType dtype, int64_t num_cols) {
+  const bool tiles = dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
+  if (tiles) return 16 + 1 + static_cast<double>(CeilDiv(num_cols, 32));  // in a tile; even + odd
+  const int64_t lanes = isa == Isa::kScalar ? 1 : isa == Isa::kAvx2 ? 8 : 16;
+  return static_cast<double>(CeilDiv(num_cols, lanes)) + std::log2(lanes) + 1;  // 1: the product
+}
+
+std::string Describe(Isa isa, const MatrixView& w, int64_t num_tokens) {
+  return std::string(IsaName(isa)) + ", w " + std::string(DTypeName(w.dtype)) + " [" +
+         std::to_string(w.num_rows) + ", " + std::to_string(w.num_cols) + "], " +
+         std::to_string(num_tokens) + " tokens";
+}
+
+void ExpectNearReference(Isa isa, const Problem& problem, int64_t num_tokens) {
+  const MatrixView& w = problem.w;
+  const std::vector<float> x = RandomFloats(num_tokens * w.num_cols, 8);
+  const std::vector<float> y = RunLinear({isa, 2}, problem, x.data(), num_tokens);
+  std::vector<double> expected(y.size()), magnitude(y.size());
+  LinearRef({w, problem.bias, x.data(), num_tokens, nullptr}, expected.data(), magnitude.data());
+  const bool rounds_x = w.dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
+  // + 1 for the bias; 1.01 pays for second-order terms.
+  const double relative = 1.01 * ((NumRoundings(isa, w.dtype, w.num_cols) + 1) * kF32HalfUlp +
+                                  (rounds_x ? kBF16HalfUlp : 0));
+  for (size_t i = 0; i < y.size(); ++i) {
+    ASSERT_NEAR(y[i], expected[i], relative * magnitude[i])
+        << Describe(isa, w, num_tokens) << ", output " << i;
+  }
+}
+
+constexpr int64_t kNumCols[] = {1, 8, 31, 32, 33, 64, 172, 4096};
+constexpr int64_t kNumRows[] = {1, 15, 16, 17, 512};
+
+bool Exists(DType dtype, int64_t num_cols) {
+  return dtype != DType::kQ8_0 || num_cols % kQ8BlockWeights == 0;
+}
+
+TEST(Linear, IsNearTheReference) {
+  for (DType dtype : kDTypes) {
+    for (int64_t num_cols : kNumCols) {
+      if (!Exists(dtype, num_cols)) continue;
+      for (int64_t num_rows : {1, 17, 70}) {
+        const Weights weights(dtype, num_rows, num_cols);
+        const std::vector<float> bias = RandomFloats(num_rows, 9);
+        for (Isa isa : AvailableIsas()) {
+          for (int64_t num_tokens : {1, 3, 37}) {
+            ExpectNearReference(isa, {weights.view()}, num_tokens);
+            ExpectNearReference(isa, {weights.view(), bias.data()}, num_tokens);
+          }
+        }
+      }
+    }
+  }
+}
+
+// T = 1 for each row is what T = n gives, on any number of threads and at any alignment.
+void ExpectSameBitsHoweverCut(Isa isa, DType dtype, int64_t num_rows, int64_t num_cols) {
+  const int64_t max_tokens = 100;
+  const Weights weights(dtype, num_rows, num_cols), unaligned(dtype, num_rows, num_cols, 1);
+  const std::vector<float> bias = RandomFloats(num_rows, 9);
+  const std::vector<float> x = RandomFloats(max_tokens * num_cols, 8);
+  const Problem problem{weights.view(), bias.data()};
+  std::vector<float> expected;
+  for (int64_t t = 0; t < max_tokens; ++t) {
+    const std::vector<float> y = RunLinear({isa, 1}, problem, x.data() + t * num_cols, 1);
+    expected.insert(expected.end(), y.begin(), y.end());
+  }
+  for (int64_t num_tokens : {2, 3, 5, 17, 64, 100}) {
+    for (int num_threads : {1, 2, 3}) {
+      const std::vector<float> y = RunLinear({isa, num_threads}, problem, x.data(), num_tokens);
+      ASSERT_TRUE(SameBits(y.data(), expected.data(), static_cast<int64_t>(y.size())))
+          << Describe(isa, weights.view(), num_tokens) << ", " << num_threads << " threads";
+    }
+  }
+  const Problem off{unaligned.view(), bias.data()};
+  const std::vector<float> y = RunLinear({isa, 2}, off, x.data(), 5);
+  ASSERT_TRUE(SameBits(y.data(), expected.data(), static_cast<int64_t>(y.size())))
+      << Describe(isa, weights.view(), 5) << ", unaligned";
+}
+
+class LinearExactness : public testing::TestWithParam<Isa> {};
+
+TEST_P(LinearExactness, BitsDependOnTheTokenAndTheRowAlone) {
+  if (!IsaAvailable(GetParam())) GTEST_SKIP() << "this machine cannot run it";
+  for (DType dtype : kDTypes) {
+    for (int64_t num_cols : kNumCols) {
+      if (!Exists(dtype, num_cols)) continue;
+      for (int64_t num_rows : kNumRows) {
+        if (num_cols == 4096 && num_rows == 512) continue;  // seconds, and nothing new
+        ExpectSameBitsHoweverCut(GetParam(), dtype, num_rows, num_cols);
+      }
+    }
+  }
+}
+
+// Enough weights for several tasks, so that threads do share them.
+TEST_P(LinearExactness, ManyTasksHaveTheBitsOfOne) {
+  if (!IsaAvailable(GetParam())) GTEST_SKIP() << "this machine cannot run it";
+  const Weights weights(DType::kBF16, 200, 4096);
+  const std::vector<float> x = RandomFloats(33 * 4096, 8);
+  const std::vector<float> one = RunLinear({GetParam(), 1}, {weights.view()}, x.data(), 33);
+  for (int num_threads : {2, 3}) {
+    const std::vector<float> y =
+        RunLinear({GetParam(), num_threads}, {weights.view()}, x.data(), 33);
+    EXPECT_TRUE(SameBits(y.data(), one.data(), static_cast<int64_t>(y.size())));
+  }
+}
+
+// A token of infinities and NaN beside an ordinary one, weights that end where the memory ends.
+TEST_P(LinearExactness, NeighboursDoNotLeakIntoAToken) {
+  if (!IsaAvailable(GetParam())) GTEST_SKIP() << "this machine cannot run it";
+  for (DType dtype : kDTypes) {
+    for (int64_t num_cols : {33, 64}) {
+      if (!Exists(dtype, num_cols)) continue;
+      const Weights weights(dtype, 17, num_cols);
+      std::vector<float> x = RandomFloats(3 * num_cols, 8);
+      const std::vector<float> alone =
+          RunLinear({GetParam(), 1}, {weights.view()}, x.data() + num_cols, 1);
+      std::fill_n(x.begin(), num_cols, std::numeric_limits<float>::infinity());
+      std::fill_n(x.begin() + 2 * num_cols, num_cols, std::numeric_limits<float>::quiet_NaN());
+      const std::vector<float> y = RunLinear({GetParam(), 1}, {weights.view()}, x.data(), 3);
+      EXPECT_TRUE(SameBits(y.data() + 17, alone.data(), 17));
+      EXPECT_TRUE(std::isnan(y[2 * 17]));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, LinearExactness, testing::ValuesIn(AllIsas().begin(), AllIsas().end()),
+                         [](const auto& test) {
+                           std::string name(IsaName(test.param));
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// Every f16 value, denormals and infinities too, through a row of one column.
+TEST(Linear, TurnsWeightsToF32Exactly) {
+  for (DType dtype : {DType::kF16, DType::kBF16}) {
+    std::vector<uint16_t> bits(0x10000);
+    for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(i);
+    const MatrixView w{reinterpret_cast<const std::byte*>(bits.data()), dtype, 0x10000, 1};
+    std::vector<float> expected(bits.size());
+    ConvertToF32(dtype, bits.data(), 0x10000, expected.data());
+    for (Isa isa : {Isa::kAvx512, Isa::kAvx2, Isa::kScalar}) {
+      if (!IsaAvailable(isa)) continue;
+      const float one = 1;
+      const std::vector<float> y = RunLinear({isa, 1}, {w}, &one, 1);
+      for (size_t i = 0; i < y.size(); ++i) {
+        if (std::isnan(expected[i]) && std::isnan(y[i])) continue;
+        ASSERT_EQ(y[i], expected[i]) << IsaName(isa) << ", bits " << i;
+      }
+    }
+  }
+}
+
+TEST(Linear, NoTokensIsNoWork) {
+  const Weights weights(DType::kBF16, 4, 8);
+  for (Isa isa : AvailableIsas())
+    EXPECT_TRUE(RunLinear({isa, 1}, {weights.view()}, nullptr, 0).empty());
+}
+
+TEST(LinearDeathTest, ScratchThatIsTooSmallIsRefused) {
+  if (!IsaAvailable(Isa::kAmxEmulated)) GTEST_SKIP() << "no implementation here needs scratch";
+  const Weights weights(DType::kBF16, 4, 8);
+  std::vector<float> x(8), y(4);
+  EXPECT_DEATH(Linear({Isa::kAmxEmulated, 1}, {weights.view(), nullptr, x.data(), 1, y.data()}, {}),
+               "check failed");
+}
+
+}  // namespace
+}  // namespace kvick
