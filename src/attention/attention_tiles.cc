@@ -64,16 +64,21 @@ struct Group {
   int64_t num_seen_by_any;
 };
 
-// Packed queries: [group][d / 2][16 columns][2], as the B operand wants them.
-int64_t GroupElements(int64_t head_dim) { return head_dim * kGroup; }
+// Packed queries: [group][part][d / 2][16 columns][2], as the B operand wants them.
+constexpr int kQueryParts = 2;
+int64_t PartElements(int64_t head_dim) { return head_dim * kGroup; }
+int64_t GroupElements(int64_t head_dim) { return kQueryParts * PartElements(head_dim); }
 
 void PackQueries(const QueryColumns& columns, std::byte* packed) {
+  const int64_t head_dim = columns.head_dim;
   auto* out = reinterpret_cast<BF16*>(packed);
   for (int64_t c = 0; c < columns.num; ++c) {
     const float* row = columns.Row(c);
-    BF16* column = out + c / kGroup * GroupElements(columns.head_dim) + c % kGroup * 2;
-    for (int64_t d = 0; d < columns.head_dim; ++d) {
-      column[d / 2 * kGroup * 2 + d % 2] = F32ToBF16(row[d]);
+    BF16* column = out + c / kGroup * GroupElements(head_dim) + c % kGroup * 2;
+    for (int64_t d = 0; d < head_dim; ++d) {
+      const int64_t i = d / 2 * kGroup * 2 + d % 2;
+      column[i] = F32ToBF16(row[d]);
+      column[PartElements(head_dim) + i] = F32ToBF16(row[d] - BF16ToF32(column[i]));
     }
   }
 }
@@ -134,16 +139,21 @@ void PackValues(const ChunkTask& task, int64_t num_slots, Scratch& scratch) {
 template <class Tiles>
 void ScoreSlots(const KeyRows& keys, const BF16* queries, int64_t head_dim, Scratch& scratch) {
   constexpr int64_t kQueryStride = kGroup * 2 * sizeof(BF16);
+  const BF16* low_queries = queries + PartElements(head_dim);
   Tiles::template Zero<0>();
   int64_t d = 0;
   for (; d + kDimStep <= head_dim; d += kDimStep) {
     Tiles::template Load<1>(keys.data + d * sizeof(BF16), keys.stride);
     Tiles::template Load<2>(queries + d * kGroup, kQueryStride);
     Tiles::template DotBF16<0, 1, 2>();
+    Tiles::template Load<2>(low_queries + d * kGroup, kQueryStride);
+    Tiles::template DotBF16<0, 1, 2>();
   }
   if (d < head_dim) {
     Tiles::template Load<3>(keys.data + d * sizeof(BF16), keys.stride);
     Tiles::template Load<4>(queries + d * kGroup, kQueryStride);
+    Tiles::template DotBF16<0, 3, 4>();
+    Tiles::template Load<4>(low_queries + d * kGroup, kQueryStride);
     Tiles::template DotBF16<0, 3, 4>();
   }
   Tiles::template Store<0>(scratch.score_tile, sizeof(scratch.score_tile[0]));

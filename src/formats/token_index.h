@@ -16,8 +16,8 @@ inline constexpr int32_t kNoToken = -1;
 // ones, indexed by token id, to each call.
 //
 // A flat table with linear probing, 16 bytes a slot and at most half full: a lookup misses the
-// caches once for the slot and once for the string. Loading Llama 3's 280,147 merges takes less than
-// half the time that it took with std::unordered_map.
+// caches once for the slot and once for the string. Loading Llama 3's 280,147 merges takes less
+// than half the time that it took with std::unordered_map.
 class TokenIndex {
  public:
   // Room for `max_tokens` strings.

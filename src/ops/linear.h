@@ -11,12 +11,19 @@
 
 namespace kvick {
 
+// What becomes of activations that enter bf16 tiles. Elsewhere they stay f32, and this is not read.
+enum class TilePrecision {
+  kRounded,  ///< bf16: 8 bits of each number
+  kSplit,    ///< the sum of two bf16: 16 bits, twice the multiplications, the same memory
+};
+
 struct LinearArgs {
   MatrixView w;                 // [N, K]
   const float* bias = nullptr;  // [N], or null
   const float* x = nullptr;     // [T, K], row-major
   int64_t num_tokens = 0;       // T
   float* y = nullptr;           // [T, N], row-major
+  TilePrecision precision = TilePrecision::kRounded;
 };
 
 // Bytes of scratch that Linear needs for up to max_tokens tokens: the activations packed for the
@@ -29,9 +36,9 @@ int64_t LinearScratchBytes(Isa isa, DType dtype, int64_t max_tokens, int64_t num
 //
 // Shapes    w [N, K];  bias [N];  x [T, K];  y [T, N];  T >= 0, N and K >= 1
 // Types     w f32 | f16 | bf16 | q8_0, turned to f32 exactly;  x, y, bias f32;  accumulation f32.
-//           On kAmx and kAmxEmulated with bf16 weights, x is rounded to bf16 first
-// Order     k ascending, never split: the bits of y[t,n] depend on row n of w, row t of x, bias[n]
-//           and exec.isa alone
+//           On kAmx and kAmxEmulated with bf16 weights, x is taken as bf16: see TilePrecision
+// Order     k ascending, never split: the bits of y[t,n] depend on row n of w, row t of x, bias[n],
+//           precision and exec.isa alone
 // Requires  y overlaps nothing;  scratch has LinearScratchBytes(exec.isa, w.dtype, T, K) bytes, is
 //           aligned to 64 and used by no other thread;  w.data may be unaligned
 // Cost      reads w from memory once;  allocates nothing;  rows are shared out to threads

@@ -15,9 +15,14 @@ namespace {
 constexpr int64_t kStepCols = 32;     // of a weight row, in one tile
 constexpr int64_t kGroupTokens = 16;  // columns of one tile
 
-int64_t GroupBytes(int64_t num_cols) {
+constexpr int kMaxParts = 2;  // bf16 numbers that an activation is the sum of
+
+// One part of one group.
+int64_t PartBytes(int64_t num_cols) {
   return RoundUp(num_cols, kStepCols) * kGroupTokens * int64_t{sizeof(uint16_t)};
 }
+
+int64_t GroupBytes(int64_t num_cols) { return kMaxParts * PartBytes(num_cols); }
 
 }  // namespace
 
@@ -29,22 +34,27 @@ int64_t TileScratchBytes(int64_t max_tokens, int64_t num_cols) {
 
 namespace {
 
-// Packs one group of tokens as [pairs of columns][tokens][2], so that a tile of B is 16 consecutive
-// rows. Columns are filled up with zeros to whole tiles; a last group has only its own tokens.
-void PackGroup(const LinearArgs& args, int64_t group, std::byte* packed) {
+int NumParts(TilePrecision precision) { return precision == TilePrecision::kSplit ? 2 : 1; }
+
+// What the bf16 numbers of the parts before leave of x: exact, as they hold its leading bits.
+float Remainder(float x, int part) { return part == 0 ? x : x - BF16ToF32(F32ToBF16(x)); }
+
+// Packs one part of one group of tokens as [pairs of columns][tokens][2], so that a tile of B is 16
+// consecutive rows. Columns are filled up with zeros to whole tiles; a last group has only its own
+// tokens.
+void PackPart(const LinearArgs& args, int64_t group, int part, std::byte* packed) {
   const int64_t num_cols = args.w.num_cols, first = group * kGroupTokens;
   const int64_t num_tokens = std::min(kGroupTokens, args.num_tokens - first);
   const int64_t num_pairs = RoundUp(num_cols, kStepCols) / 2;
   auto* pairs = reinterpret_cast<uint32_t*>(packed);
   for (int64_t t = 0; t < num_tokens; ++t) {
     const float* x = args.x + (first + t) * num_cols;
-    int64_t p = 0;
-    for (; p < num_cols / 2; ++p) {
-      pairs[p * num_tokens + t] =
-          F32ToBF16(x[2 * p]) | static_cast<uint32_t>(F32ToBF16(x[2 * p + 1])) << 16;
+    const auto bits = [&](int64_t col) {
+      return col < num_cols ? uint32_t{F32ToBF16(Remainder(x[col], part))} : 0;
+    };
+    for (int64_t p = 0; p < num_pairs; ++p) {
+      pairs[p * num_tokens + t] = bits(2 * p) | bits(2 * p + 1) << 16;
     }
-    if (num_cols % 2 != 0) pairs[p++ * num_tokens + t] = F32ToBF16(x[num_cols - 1]);
-    for (; p < num_pairs; ++p) pairs[p * num_tokens + t] = 0;
   }
 }
 
@@ -83,7 +93,9 @@ class TileTask {
       : args_(args),
         packed_(packed),
         row_bytes_(args.w.num_cols * int64_t{sizeof(uint16_t)}),
-        group_bytes_(GroupBytes(args.w.num_cols)) {}
+        part_bytes_(PartBytes(args.w.num_cols)),
+        group_bytes_(GroupBytes(args.w.num_cols)),
+        num_parts_(NumParts(args.precision)) {}
 
   // Computes rows [begin, end) for all tokens. All tokens pass over two tiles of rows before the
   // next.
@@ -146,21 +158,24 @@ class TileTask {
     if constexpr (kRowTiles == 2 && kGroups == 2) StoreTile<3>(patch, 1, 1);
   }
 
-  // Adds the products of columns [k, k + 32). w: those columns of the patch's first row.
+  // Adds the products of columns [k, k + 32), the leading part of the activations first. w: those
+  // columns of the patch's first row.
   template <int kRowTiles, int kGroups>
   void AddStep(const Patch& patch, int64_t k, const std::byte* w, int64_t w_stride_bytes) const {
-    const std::byte* group = packed_ + patch.first_token / kGroupTokens * group_bytes_;
-    LoadTokens<6>(group, patch.shape.num_tokens[0], k);
     Tiles::template Load<4>(w, w_stride_bytes);
-    Tiles::template DotBF16<0, 4, 6>();
-    if constexpr (kGroups == 2) {
-      LoadTokens<7>(group + group_bytes_, patch.shape.num_tokens[1], k);
-      Tiles::template DotBF16<1, 4, 7>();
-    }
-    if constexpr (kRowTiles == 2) {
+    if constexpr (kRowTiles == 2)
       Tiles::template Load<5>(w + kTileRows * w_stride_bytes, w_stride_bytes);
-      Tiles::template DotBF16<2, 5, 6>();
-      if constexpr (kGroups == 2) Tiles::template DotBF16<3, 5, 7>();
+    for (int part = 0; part < num_parts_; ++part) {
+      const std::byte* group =
+          packed_ + patch.first_token / kGroupTokens * group_bytes_ + part * part_bytes_;
+      LoadTokens<6>(group, patch.shape.num_tokens[0], k);
+      Tiles::template DotBF16<0, 4, 6>();
+      if constexpr (kRowTiles == 2) Tiles::template DotBF16<2, 5, 6>();
+      if constexpr (kGroups == 2) {
+        LoadTokens<7>(group + group_bytes_, patch.shape.num_tokens[1], k);
+        Tiles::template DotBF16<1, 4, 7>();
+        if constexpr (kRowTiles == 2) Tiles::template DotBF16<3, 5, 7>();
+      }
     }
   }
 
@@ -187,7 +202,9 @@ class TileTask {
   const LinearArgs& args_;
   const std::byte* packed_;
   int64_t row_bytes_;
+  int64_t part_bytes_;
   int64_t group_bytes_;
+  int num_parts_;
 };
 
 }  // namespace
@@ -196,9 +213,11 @@ template <class Tiles>
 void LinearOnTiles(const Exec& exec, const LinearArgs& args, std::span<std::byte> scratch) {
   std::byte* packed = scratch.data();
   KVICK_CHECK(reinterpret_cast<uintptr_t>(packed) % kTileRowBytes == 0);
-  const int64_t group_bytes = GroupBytes(args.w.num_cols);
-  ParallelFor(exec.num_threads, CeilDiv(args.num_tokens, kGroupTokens),
-              [&](int64_t group, int) { PackGroup(args, group, packed + group * group_bytes); });
+  const int64_t part_bytes = PartBytes(args.w.num_cols), group_bytes = GroupBytes(args.w.num_cols);
+  ParallelFor(exec.num_threads, CeilDiv(args.num_tokens, kGroupTokens), [&](int64_t group, int) {
+    for (int part = 0; part < NumParts(args.precision); ++part)
+      PackPart(args, group, part, packed + group * group_bytes + part * part_bytes);
+  });
   const int64_t row_bytes = args.w.num_cols * int64_t{sizeof(uint16_t)};
   const int64_t rows_per_task = WeightRowsPerTask(row_bytes, 2 * kTileRows);
   ParallelFor(exec.num_threads, CeilDiv(args.w.num_rows, rows_per_task), [&](int64_t task, int) {

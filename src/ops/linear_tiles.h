@@ -12,7 +12,7 @@
 namespace kvick {
 
 // Linear for bf16 weights on matrix tiles. The weights are the A operand, loaded straight from
-// their rows, 16 rows by 32 columns at a time; 16 tokens, rounded to bf16 and packed, are the
+// their rows, 16 rows by 32 columns at a time; 16 tokens, as one bf16 or two and packed, are the
 // columns of B. A row of A and a column of B meet in one element of C, whatever stands beside them.
 
 // Bytes that LinearOnTiles packs the activations into.
