@@ -23,7 +23,8 @@ constexpr Geometry kGeometries[] = {{9, 3, 64},  {32, 8, 128}, {8, 1, 64}, {4, 4
                                     {2, 1, 100}, {2, 2, 256},  {6, 2, 18}, {16, 8, 96}, {3, 1, 2}};
 
 // A bound from the rounding errors of the formula, not a guess. With the unit roundoffs
-//   u_q of the queries, u_p of the weights (2^-8 on tiles, where both are bf16; else 2^-24)
+//   u_q of the queries, u_p of the weights (on tiles 2^-16, a sum of two bf16, and 2^-8; else
+//   2^-24)
 // and a = max_s scale * sum_d |q k|, a score is off by at most e = a * (u_q + (D + 2) * 2^-23), a
 // weight by a factor exp(2e), and the sum over s adds u_p + (S + 16) * 2^-23 of sum_s p |v|.
 struct Bound {
@@ -55,10 +56,11 @@ Bound BoundOfRow(const KvView& kv, int64_t kv_head, int64_t num_visible, const f
     ConvertToF32(kv.layout.dtype, kv.Value(kTestLayer, kv_head, s), head_dim, row.data());
     for (int64_t d = 0; d < head_dim; ++d) bound.scale[d] += scores[s] / sum * std::abs(row[d]);
   }
-  const double rounding = on_tiles ? std::ldexp(1, -8) : std::ldexp(1, -24);
+  const double query_rounding = std::ldexp(1, on_tiles ? -16 : -24);
+  const double weight_rounding = std::ldexp(1, on_tiles ? -8 : -24);
   const double eps = std::ldexp(1, -23);
-  const double score_error = largest * (rounding + (head_dim + 2) * eps);
-  bound.relative = std::expm1(2 * score_error) + rounding + (num_visible + 16) * eps;
+  const double score_error = largest * (query_rounding + (head_dim + 2) * eps);
+  bound.relative = std::expm1(2 * score_error) + weight_rounding + (num_visible + 16) * eps;
   return bound;
 }
 

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <limits>
-#include <random>
 #include <string>
 #include <utility>
 

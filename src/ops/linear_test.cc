@@ -64,7 +64,14 @@ class Weights {
 struct Problem {
   MatrixView w;
   const float* bias = nullptr;
+  TilePrecision precision = TilePrecision::kRounded;
 };
+
+constexpr TilePrecision kPrecisions[] = {TilePrecision::kRounded, TilePrecision::kSplit};
+
+bool UsesTiles(Isa isa, DType dtype) {
+  return dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
+}
 
 std::vector<float> RunLinear(const Exec& exec, const Problem& problem, const float* x,
                              int64_t num_tokens) {
@@ -74,16 +81,20 @@ std::vector<float> RunLinear(const Exec& exec, const Problem& problem, const flo
   const int64_t scratch_bytes = LinearScratchBytes(exec.isa, w.dtype, num_tokens, w.num_cols);
   std::vector<std::byte> memory(static_cast<size_t>(scratch_bytes + 64), std::byte{0xff});
   const auto misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.data()) % 64);
-  Linear(exec, {w, problem.bias, x, num_tokens, y.data()},
+  Linear(exec, {w, problem.bias, x, num_tokens, y.data(), problem.precision},
          {memory.data() + (64 - misaligned) % 64, static_cast<size_t>(scratch_bytes)});
   return y;
 }
 
 // The longest chain of roundings that a product passes through, from the order that each
 // implementation documents, in units of the relative error of one f32 rounding.
-double NumRoundings(Isa isa, DType dtype, int64_t num_cols) {
-  const bool tiles = dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
-  if (tiles) return 16 + 1 + static_cast<double>(CeilDiv(num_cols, 32));  // in a tile; even + odd
+double NumRoundings(Isa isa, const Problem& problem) {
+  const int64_t num_cols = problem.w.num_cols;
+  if (UsesTiles(isa, problem.w.dtype)) {
+    const int64_t num_parts = problem.precision == TilePrecision::kSplit ? 2 : 1;
+    return 16 + 1 +
+           static_cast<double>(num_parts * CeilDiv(num_cols, 32));  // in a tile; even + odd
+  }
   const int64_t lanes = isa == Isa::kScalar ? 1 : isa == Isa::kAvx2 ? 8 : 16;
   return static_cast<double>(CeilDiv(num_cols, lanes)) + std::log2(lanes) + 1;  // 1: the product
 }
@@ -100,10 +111,13 @@ void ExpectNearReference(Isa isa, const Problem& problem, int64_t num_tokens) {
   const std::vector<float> y = RunLinear({isa, 2}, problem, x.data(), num_tokens);
   std::vector<double> expected(y.size()), magnitude(y.size());
   LinearRef({w, problem.bias, x.data(), num_tokens, nullptr}, expected.data(), magnitude.data());
-  const bool rounds_x = w.dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
+  double x_rounding = 0;
+  if (UsesTiles(isa, w.dtype)) {
+    const bool is_split = problem.precision == TilePrecision::kSplit;
+    x_rounding = is_split ? kBF16HalfUlp * kBF16HalfUlp : kBF16HalfUlp;
+  }
   // + 1 for the bias; 1.01 pays for second-order terms.
-  const double relative = 1.01 * ((NumRoundings(isa, w.dtype, w.num_cols) + 1) * kF32HalfUlp +
-                                  (rounds_x ? kBF16HalfUlp : 0));
+  const double relative = 1.01 * ((NumRoundings(isa, problem) + 1) * kF32HalfUlp + x_rounding);
   for (size_t i = 0; i < y.size(); ++i) {
     ASSERT_NEAR(y[i], expected[i], relative * magnitude[i])
         << Describe(isa, w, num_tokens) << ", output " << i;
@@ -128,6 +142,9 @@ TEST(Linear, IsNearTheReference) {
           for (int64_t num_tokens : {1, 3, 37}) {
             ExpectNearReference(isa, {weights.view()}, num_tokens);
             ExpectNearReference(isa, {weights.view(), bias.data()}, num_tokens);
+            if (!UsesTiles(isa, dtype)) continue;
+            ExpectNearReference(isa, {weights.view(), bias.data(), TilePrecision::kSplit},
+                                num_tokens);
           }
         }
       }
@@ -136,12 +153,13 @@ TEST(Linear, IsNearTheReference) {
 }
 
 // T = 1 for each row is what T = n gives, on any number of threads and at any alignment.
-void ExpectSameBitsHoweverCut(Isa isa, DType dtype, int64_t num_rows, int64_t num_cols) {
+void ExpectSameBitsHoweverCut(Isa isa, const Weights& weights, const Weights& unaligned,
+                              TilePrecision precision) {
   const int64_t max_tokens = 100;
-  const Weights weights(dtype, num_rows, num_cols), unaligned(dtype, num_rows, num_cols, 1);
+  const int64_t num_rows = weights.view().num_rows, num_cols = weights.view().num_cols;
   const std::vector<float> bias = RandomFloats(num_rows, 9);
   const std::vector<float> x = RandomFloats(max_tokens * num_cols, 8);
-  const Problem problem{weights.view(), bias.data()};
+  const Problem problem{weights.view(), bias.data(), precision};
   std::vector<float> expected;
   for (int64_t t = 0; t < max_tokens; ++t) {
     const std::vector<float> y = RunLinear({isa, 1}, problem, x.data() + t * num_cols, 1);
@@ -154,7 +172,7 @@ void ExpectSameBitsHoweverCut(Isa isa, DType dtype, int64_t num_rows, int64_t nu
           << Describe(isa, weights.view(), num_tokens) << ", " << num_threads << " threads";
     }
   }
-  const Problem off{unaligned.view(), bias.data()};
+  const Problem off{unaligned.view(), bias.data(), precision};
   const std::vector<float> y = RunLinear({isa, 2}, off, x.data(), 5);
   ASSERT_TRUE(SameBits(y.data(), expected.data(), static_cast<int64_t>(y.size())))
       << Describe(isa, weights.view(), 5) << ", unaligned";
@@ -169,7 +187,11 @@ TEST_P(LinearExactness, BitsDependOnTheTokenAndTheRowAlone) {
       if (!Exists(dtype, num_cols)) continue;
       for (int64_t num_rows : kNumRows) {
         if (num_cols == 4096 && num_rows == 512) continue;  // seconds, and nothing new
-        ExpectSameBitsHoweverCut(GetParam(), dtype, num_rows, num_cols);
+        const Weights weights(dtype, num_rows, num_cols), unaligned(dtype, num_rows, num_cols, 1);
+        for (TilePrecision precision : kPrecisions) {
+          if (precision == TilePrecision::kSplit && !UsesTiles(GetParam(), dtype)) continue;
+          ExpectSameBitsHoweverCut(GetParam(), weights, unaligned, precision);
+        }
       }
     }
   }
