@@ -51,11 +51,12 @@ enum class CacheUse {
 };
 
 struct EngineOptions {
-  int64_t max_sequences = 1;      ///< requests side by side; others wait
-  int64_t context_tokens = 0;     ///< a sequence's most; 0: the model's, see Engine::Create
-  int64_t block_tokens = 16;      ///< of the paged cache; 0: contiguous, one block a request
-  int64_t chunk_tokens = 512;     ///< of a prompt in one pass
-  std::optional<DType> kv_dtype;  ///< nullopt: the weights' own, bf16 where they are quantized
+  int64_t max_sequences = 1;   ///< requests side by side; others wait
+  int64_t context_tokens = 0;  ///< a sequence's most; 0: the model's, see Engine::Create
+  int64_t block_tokens = 16;   ///< of the paged cache; 0: contiguous, one block a request
+  int64_t chunk_tokens = 512;  ///< of a prompt in one pass
+  std::optional<DType> kv_dtype =
+      std::nullopt;  ///< nullopt: the weights' own, bf16 where they are quantized
   CacheUse cache_use = CacheUse::kCached;
   std::string_view isa = "auto";
   int num_threads = 0;  ///< 0: the cores that the process may use

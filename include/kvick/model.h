@@ -70,7 +70,8 @@ class Model {
 };
 
 struct RunnerOptions {
-  std::optional<DType> kv_dtype;   ///< of the caches it runs on; nullopt: DefaultKvDType()
+  std::optional<DType> kv_dtype =
+      std::nullopt;                ///< of the caches it runs on; nullopt: DefaultKvDType()
   int64_t max_batch_tokens = 512;  ///< tokens that one Run takes: the size of its memory
   std::string_view isa = "auto";   ///< a name that `kvick --version` lists
   int num_threads = 0;             ///< 0: the cores that the process may use

@@ -1,1 +1,94 @@
+#include "engine/sampler.h"
+
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace kvick {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// How often each id comes in `num_draws` draws.
+std::vector<double> Frequencies(const SamplingOptions& options, const std::vector<float>& logits,
+                                int num_draws) {
+  Sampler sampler(options);
+  std::vector<double> counts(logits.size(), 0.0);
+  for (int i = 0; i < num_draws; ++i) counts[sampler.Sample(logits).value()] += 1.0 / num_draws;
+  return counts;
+}
+
+TEST(ArgMax, TakesTheLowestIdOfEquals) {
+  EXPECT_EQ(ArgMax(std::vector<float>{1, 3, 3, 2}).value(), 1);
+  EXPECT_EQ(ArgMax(std::vector<float>{-5}).value(), 0);
+}
+
+TEST(ArgMax, PassesOverNaNAndRefusesWhereThereIsNoNumber) {
+  EXPECT_EQ(ArgMax(std::vector<float>{kNan, -1, kNan, 0}).value(), 3);
+  EXPECT_EQ(ArgMax(std::vector<float>{kNan, kNan}).error().code, ErrorCode::kInternal);
+  EXPECT_EQ(ArgMax(std::vector<float>{1, kInfinity}).error().code, ErrorCode::kInternal);
+  EXPECT_EQ(ArgMax({}).error().code, ErrorCode::kInternal);
+}
+
+TEST(Sampler, FollowsTheSoftmaxOfLogitsByTemperature) {
+  const std::vector<float> logits = {0, std::log(2.0f), std::log(5.0f)};
+  const auto warm = Frequencies({.temperature = 1, .seed = 3}, logits, 20000);
+  EXPECT_NEAR(warm[0], 1.0 / 8, 0.01);
+  EXPECT_NEAR(warm[1], 2.0 / 8, 0.01);
+  EXPECT_NEAR(warm[2], 5.0 / 8, 0.01);
+  const auto cold = Frequencies({.temperature = 0.5, .seed = 3}, logits, 20000);
+  EXPECT_NEAR(cold[2], 25.0 / 30, 0.01);
+}
+
+TEST(Sampler, KeepsTheKMostLikely) {
+  const auto counts = Frequencies({.temperature = 5, .top_k = 2}, {1, 4, 3, 2}, 2000);
+  EXPECT_EQ(counts[0] + counts[3], 0);
+  EXPECT_GT(counts[2], 0);
+}
+
+TEST(Sampler, KeepsTheFewestThatHoldTopP) {
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.15f),
+                                     std::log(0.05f)};
+  const auto counts = Frequencies({.temperature = 1, .top_p = 0.7}, logits, 2000);
+  EXPECT_GT(counts[1], 0);
+  EXPECT_EQ(counts[2] + counts[3], 0);
+  EXPECT_NEAR(Frequencies({.temperature = 1, .top_p = 1e-9}, logits, 100)[0], 1, 1e-9);
+}
+
+TEST(Sampler, KeepsThoseNearTheBest) {
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.15f)};
+  const auto counts = Frequencies({.temperature = 1, .min_p = 0.5}, logits, 2000);
+  EXPECT_GT(counts[1], 0);
+  EXPECT_EQ(counts[2], 0);
+}
+
+TEST(Sampler, TheSameSeedGivesTheSameTokens) {
+  const std::vector<float> logits(50, 0.0f);
+  Sampler a({.temperature = 1, .seed = 9}), b({.temperature = 1, .seed = 9}),
+      c({.temperature = 1, .seed = 10});
+  std::vector<int32_t> of_a, of_b, of_c;
+  for (int i = 0; i < 20; ++i) {
+    of_a.push_back(a.Sample(logits).value());
+    of_b.push_back(b.Sample(logits).value());
+    of_c.push_back(c.Sample(logits).value());
+  }
+  EXPECT_EQ(of_a, of_b);
+  EXPECT_NE(of_a, of_c);
+}
+
+TEST(Sampler, RefusesOptionsOutOfRange) {
+  EXPECT_TRUE(CheckSampling({}).has_value());
+  for (const SamplingOptions& options :
+       {SamplingOptions{.temperature = -1}, SamplingOptions{.temperature = kNan},
+        SamplingOptions{.top_k = -1}, SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.5},
+        SamplingOptions{.top_p = kNan}, SamplingOptions{.min_p = -0.1},
+        SamplingOptions{.min_p = 2}}) {
+    EXPECT_EQ(CheckSampling(options).error().code, ErrorCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace kvick

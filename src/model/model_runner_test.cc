@@ -1,0 +1,280 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/allocation_counter_testing.h"
+#include "base/isa.h"
+#include "kvick/model.h"
+#include "model/forward_ref.h"
+#include "model/model_parts.h"
+#include "model/random_llama_testing.h"
+
+namespace kvick {
+namespace {
+
+using testing::OpenedRandomLlama;
+using testing::RandomLlama;
+using testing::RandomTokens;
+
+std::vector<Isa> AvailableIsas() {
+  std::vector<Isa> isas;
+  for (const Isa isa : AllIsas()) {
+    if (IsaAvailable(isa)) isas.push_back(isa);
+  }
+  return isas;
+}
+
+// One way to cut the work.
+struct Cut {
+  int64_t block_tokens = 16;
+  int64_t chunk_tokens = 1 << 20;
+  int num_threads = 1;
+};
+
+std::unique_ptr<ModelRunner> MakeRunner(const Model& model, Isa isa, DType kv_dtype,
+                                        int num_threads) {
+  RunnerOptions options;
+  options.kv_dtype = kv_dtype;
+  options.isa = IsaName(isa);
+  options.num_threads = num_threads;
+  return ModelRunner::Create(model, options).value();
+}
+
+std::unique_ptr<KvCache> MakeCache(const Model& model, DType dtype, int64_t block_tokens) {
+  KvConfig config = model.info().KvGeometry(dtype);
+  config.block_tokens = block_tokens;
+  config.num_blocks = 1024 / block_tokens + 8;
+  config.fill = KvFill::kNan;
+  return KvCache::Create(config).value();
+}
+
+void Append(ModelRunner& runner, KvCache& cache, SequenceId sequence,
+            std::span<const int32_t> tokens, std::span<float> logits) {
+  auto plan = cache.Reserve(sequence, static_cast<int64_t>(tokens.size())).value();
+  const RunnerSlice slice{&plan, tokens};
+  const auto status = runner.Run(cache, {&slice, 1}, LogitsOf::kAll, logits);
+  ASSERT_TRUE(status.has_value()) << status.error().message;
+  ASSERT_TRUE(cache.Commit(std::move(plan)).has_value());
+}
+
+// Logits [T, V] of a text through a fresh cache.
+std::vector<float> RunCut(const Model& model, Isa isa, DType kv_dtype,
+                          std::span<const int32_t> tokens, const Cut& cut) {
+  const auto runner = MakeRunner(model, isa, kv_dtype, cut.num_threads);
+  const auto cache = MakeCache(model, kv_dtype, cut.block_tokens);
+  const SequenceId sequence = cache->CreateSequence();
+  const auto width = static_cast<size_t>(model.info().vocab_size);
+  std::vector<float> logits(tokens.size() * width);
+  for (size_t i = 0; i < tokens.size(); i += static_cast<size_t>(cut.chunk_tokens)) {
+    const size_t num = std::min(static_cast<size_t>(cut.chunk_tokens), tokens.size() - i);
+    Append(*runner, *cache, sequence, tokens.subspan(i, num),
+           std::span(logits).subspan(i * width, num * width));
+  }
+  return logits;
+}
+
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+double RelativeError(std::span<const float> got, std::span<const double> wanted) {
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    difference += (got[i] - wanted[i]) * (got[i] - wanted[i]);
+    norm += wanted[i] * wanted[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+constexpr RandomLlama kGeometries[] = {
+    {.hidden_size = 96, .num_heads = 9, .num_kv_heads = 3, .head_dim = 32},
+    {.hidden_size = 64,
+     .intermediate_size = 160,
+     .num_heads = 8,
+     .num_kv_heads = 1,
+     .head_dim = 20},
+    {.num_layers = 1, .hidden_size = 128, .num_heads = 2, .num_kv_heads = 2, .head_dim = 80}};
+
+// With f32 keys and values nothing is rounded below f32, but on matrix tiles, where activations
+// enter in bf16.
+TEST(ModelRunner, IsNearTheDoublePrecisionReference) {
+  for (const RandomLlama& geometry : kGeometries) {
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+      RandomLlama llama = geometry;
+      llama.dtype = dtype;
+      const OpenedRandomLlama opened(llama);
+      const std::vector<int32_t> tokens = RandomTokens(40, llama.vocab_size, 5);
+      const std::vector<double> wanted = ForwardRef(opened.model->parts().file, tokens);
+      for (const Isa isa : AvailableIsas()) {
+        const bool on_tiles =
+            dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
+        const auto logits = RunCut(*opened.model, isa, DType::kF32, tokens, {});
+        EXPECT_LT(RelativeError(logits, wanted), on_tiles ? 1e-2 : 1e-5)
+            << IsaName(isa) << " " << DTypeName(dtype);
+      }
+    }
+  }
+}
+
+TEST(ModelRunner, CutsAndCachesChangeNoBit) {
+  RandomLlama llama = kGeometries[0];
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
+    llama.dtype = dtype;
+    const OpenedRandomLlama opened(llama);
+    const std::vector<int32_t> tokens = RandomTokens(70, llama.vocab_size, 6);
+    for (const Isa isa : AvailableIsas()) {
+      for (const DType kv_dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
+        const auto wanted = RunCut(*opened.model, isa, kv_dtype, tokens, {1024});
+        for (const Cut& cut : {Cut{16, 1, 1}, Cut{64, 7, 2}, Cut{5, 64, 2}, Cut{1024, 1, 3}}) {
+          EXPECT_TRUE(SameBits(wanted, RunCut(*opened.model, isa, kv_dtype, tokens, cut)))
+              << IsaName(isa) << " " << DTypeName(dtype) << ", cache " << DTypeName(kv_dtype)
+              << ", blocks of " << cut.block_tokens << ", chunks of " << cut.chunk_tokens;
+        }
+        const auto runner = MakeRunner(*opened.model, isa, kv_dtype, 2);
+        std::vector<float> uncached(wanted.size());
+        ASSERT_TRUE(runner->RunUncached(tokens, LogitsOf::kAll, uncached).has_value());
+        EXPECT_TRUE(SameBits(wanted, uncached)) << IsaName(isa) << ", without cache";
+      }
+    }
+  }
+}
+
+TEST(ModelRunner, OthersInTheBatchChangeNoBit) {
+  const OpenedRandomLlama opened({.dtype = DType::kBF16});
+  const Model& model = *opened.model;
+  const auto width = static_cast<size_t>(model.info().vocab_size);
+  constexpr int64_t kLengths[] = {33, 1, 16, 70, 5};
+  for (const Isa isa : AvailableIsas()) {
+    const auto runner = MakeRunner(model, isa, DType::kBF16, 2);
+    const auto cache = MakeCache(model, DType::kBF16, 16);
+    std::vector<std::vector<int32_t>> texts;
+    std::vector<SequenceId> sequences;
+    for (const int64_t length : kLengths) {
+      texts.push_back(RandomTokens(length, model.info().vocab_size, texts.size() + 50));
+      sequences.push_back(cache->CreateSequence());
+    }
+    // Each text in two passes, together with all others: a part of it, then the rest.
+    std::vector<std::vector<float>> together(texts.size());
+    for (const bool is_rest : {false, true}) {
+      std::vector<WritePlan> plans;
+      std::vector<RunnerSlice> slices;
+      std::vector<size_t> owners;
+      plans.reserve(texts.size());
+      for (size_t i = 0; i < texts.size(); ++i) {
+        const std::span<const int32_t> text = texts[i];
+        const size_t first_part = text.size() - text.size() / 3;
+        const auto part = is_rest ? text.subspan(first_part) : text.first(first_part);
+        if (part.empty()) continue;
+        plans.push_back(cache->Reserve(sequences[i], static_cast<int64_t>(part.size())).value());
+        slices.push_back({&plans.back(), part});
+        owners.push_back(i);
+      }
+      int64_t num_tokens = 0;
+      for (const RunnerSlice& slice : slices)
+        num_tokens += static_cast<int64_t>(slice.tokens.size());
+      std::vector<float> logits(static_cast<size_t>(num_tokens) * width);
+      ASSERT_TRUE(runner->Run(*cache, slices, LogitsOf::kAll, logits).has_value());
+      auto next = logits.begin();
+      for (size_t i = 0; i < slices.size(); ++i) {
+        const auto end = next + static_cast<int64_t>(slices[i].tokens.size() * width);
+        together[owners[i]].insert(together[owners[i]].end(), next, end);
+        next = end;
+      }
+      for (WritePlan& plan : plans) ASSERT_TRUE(cache->Commit(std::move(plan)).has_value());
+    }
+    for (size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_TRUE(SameBits(together[i], RunCut(model, isa, DType::kBF16, texts[i], {})))
+          << IsaName(isa) << ", text " << i;
+    }
+  }
+}
+
+TEST(ModelRunner, TruncateRegrowAndForkChangeNoBit) {
+  const OpenedRandomLlama opened({.dtype = DType::kBF16});
+  const Model& model = *opened.model;
+  const auto width = static_cast<size_t>(model.info().vocab_size);
+  const auto a = RandomTokens(60, model.info().vocab_size, 1);
+  auto b = RandomTokens(60, model.info().vocab_size, 2);
+  std::copy_n(a.begin(), 21, b.begin());  // the same beginning, cut inside a block
+  for (const Isa isa : AvailableIsas()) {
+    const auto wanted = RunCut(model, isa, DType::kBF16, b, {});
+    const auto rest = std::span(wanted).subspan(21 * width);
+    const auto runner = MakeRunner(model, isa, DType::kBF16, 2);
+    const auto cache = MakeCache(model, DType::kBF16, 16);
+    std::vector<float> logits(60 * width), regrown(39 * width), forked(39 * width);
+    const SequenceId first = cache->CreateSequence();
+    Append(*runner, *cache, first, a, logits);
+    ASSERT_TRUE(cache->Truncate(first, 21).has_value());
+    const SequenceId second = cache->Fork(first).value();
+    Append(*runner, *cache, first, std::span(b).subspan(21), regrown);
+    Append(*runner, *cache, second, std::span(b).subspan(21), forked);
+    EXPECT_TRUE(SameBits(rest, regrown)) << IsaName(isa);
+    EXPECT_TRUE(SameBits(rest, forked)) << IsaName(isa);
+    EXPECT_TRUE(cache->Verify().has_value());
+  }
+}
+
+TEST(ModelRunner, ADecodeStepAllocatesNothing) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
+    const OpenedRandomLlama opened({.dtype = dtype});
+    for (const Isa isa : AvailableIsas()) {
+      const auto runner = MakeRunner(*opened.model, isa, DType::kBF16, 2);
+      const auto cache = MakeCache(*opened.model, DType::kBF16, 16);
+      const SequenceId sequence = cache->CreateSequence();
+      std::vector<float> logits(static_cast<size_t>(opened.model->info().vocab_size));
+      const auto step = [&](int32_t token) {
+        auto plan = cache->Reserve(sequence, 1);
+        const RunnerSlice slice{&*plan, {&token, 1}};
+        const bool ran = runner->Run(*cache, {&slice, 1}, LogitsOf::kLast, logits).has_value();
+        return ran && cache->Commit(*std::move(plan)).has_value();
+      };
+      ASSERT_TRUE(step(1));  // threads start once
+      const int64_t before = testing::NumAllocations();
+      bool all_ran = true;
+      for (int32_t token = 0; token < 50; ++token)
+        all_ran = step(token) && all_ran;  // 3 new blocks
+      EXPECT_EQ(testing::NumAllocations() - before, 0) << IsaName(isa) << " " << DTypeName(dtype);
+      EXPECT_TRUE(all_ran);
+    }
+  }
+}
+
+// The counter itself: it must see what it is there to see.
+TEST(AllocationCounter, Counts) {
+  const int64_t before = testing::NumAllocations();
+  std::function<void()> fill = [] { std::vector<int> numbers(1000); };
+  fill();
+  EXPECT_GE(testing::NumAllocations() - before, 1);
+}
+
+TEST(ModelRunner, RefusesWhatDoesNotFit) {
+  const OpenedRandomLlama opened({});
+  const Model& model = *opened.model;
+  const auto runner = MakeRunner(model, Isa::kScalar, DType::kF32, 1);
+  const auto cache = MakeCache(model, DType::kF32, 16);
+  std::vector<float> logits(2 * 100);
+  const auto run = [&](KvCache& on, std::vector<int32_t> tokens, int64_t num_planned,
+                       std::span<float> out) {
+    auto plan = on.Reserve(on.CreateSequence(), num_planned).value();
+    const RunnerSlice slice{&plan, tokens};
+    const auto status = runner->Run(on, {&slice, 1}, LogitsOf::kAll, out);
+    return status ? std::string() : status.error().message;
+  };
+  EXPECT_EQ(run(*cache, {1, 2}, 2, logits), "");
+  EXPECT_EQ(run(*cache, {1, 100}, 2, logits), "model: token 100 is wanted of a vocabulary of 100");
+  EXPECT_EQ(run(*cache, {1, -1}, 2, logits), "model: token -1 is wanted of a vocabulary of 100");
+  EXPECT_EQ(run(*cache, {1, 2}, 3, logits), "model: 2 tokens for a plan of 3");
+  EXPECT_EQ(run(*cache, {1, 2}, 2, std::span(logits).first(100)),
+            "model: room for 100 logits, 200 are computed");
+  const auto other = MakeCache(model, DType::kF16, 16);
+  EXPECT_NE(run(*other, {1, 2}, 2, logits).find("the cache has"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kvick

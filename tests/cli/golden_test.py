@@ -1,0 +1,80 @@
+"""Greedy continuations against those of a float64 computation, token for token."""
+
+import json
+import unittest
+
+import kvick_cli
+from kvick_cli import CliTest, comma, isas, shared
+
+# A 16-bit model may choose another token where the two best logits are nearer than this.
+_NEAR_MARGIN = 0.05
+
+
+def _golden_cases():
+    """(model, sequences), each model as GGUF file and as folder, where it is given so."""
+    folder = shared("models")
+    for golden in sorted(folder.glob("*.greedy.json")):
+        name = golden.name.removesuffix(".greedy.json")
+        found = [p for p in (folder / f"{name}.gguf", folder / f"{name}-hf", folder / name)
+                 if p.exists()]
+        if not found:
+            raise RuntimeError(f"{golden} has no model beside it")
+        for model in found:
+            yield model, json.loads(golden.read_text())
+
+
+def _has_16_bit_weights(model):
+    return any(t["type"] in ("F16", "BF16") for t in kvick_cli.inspect(model)["tensors"])
+
+
+class GoldenTest(CliTest):
+    def check(self, got, wanted, margins, may_part):
+        self.assertEqual(len(got), len(wanted))
+        for i, (token, golden) in enumerate(zip(got, wanted)):
+            if token == golden:
+                continue
+            self.assertTrue(may_part and margins[i] < _NEAR_MARGIN,
+                            f"new token {i} is {token}, not {golden}; margin {margins[i]}")
+            return  # from here on the texts are different ones
+
+    def test_every_sequence_on_every_implementation(self):
+        for model, sequences in _golden_cases():
+            may_part = _has_16_bit_weights(model)
+            for isa in isas():
+                for i, golden in enumerate(sequences):
+                    with self.subTest(model=model.name, isa=isa, sequence=i):
+                        result = self.run_json(
+                            "generate", "-m", model, "--tokens", comma(golden["prompt_tokens"]),
+                            "-n", len(golden["tokens"]), "--ignore-eos", "--isa", isa)
+                        self.assertEqual(result["prompt_tokens"], golden["prompt_tokens"])
+                        self.assertEqual(result["isa"], isa)
+                        self.check(result["tokens"], golden["tokens"], golden["margins"], may_part)
+
+    def test_prompts_given_as_text(self):
+        num_prompts = 0
+        for model, sequences in _golden_cases():
+            for golden in sequences:
+                if kvick_cli.inspect(model)["tokenizer"] is None or "prompt" not in golden:
+                    continue
+                with self.subTest(model=model.name, prompt=golden["prompt"]):
+                    result = self.run_json("generate", "-m", model, "-p", golden["prompt"],
+                                           "-n", len(golden["tokens"]), "--ignore-eos")
+                    self.assertEqual(result["prompt_tokens"], golden["prompt_tokens"])
+                    self.assertEqual(result["tokens"], golden["tokens"])
+                    num_prompts += 1
+        self.assertGreater(num_prompts, 0)
+
+    def test_the_story_reads_as_it_should(self):
+        lines = shared("models", "README.md").read_text().splitlines()
+        story = "\n".join(line[2:] for line in lines if line.startswith("> "))
+        self.assertTrue(story.startswith("Once upon a time"))
+        for isa in isas():
+            with self.subTest(isa=isa):
+                text = self.run_kvick("generate", "-m", kvick_cli.stories(), "-p",
+                                      "Once upon a time", "-n", 200, "--temp", 0, "--isa",
+                                      isa).stdout.decode()
+                self.assertEqual(text[:len(story)], story)
+
+
+if __name__ == "__main__":
+    kvick_cli.main()

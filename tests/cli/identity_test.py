@@ -1,0 +1,100 @@
+"""The promise: the same bits however the work is cut."""
+
+import array
+import itertools
+import unittest
+
+import kvick_cli
+from kvick_cli import QUICK, CliTest, comma, inspect, isas, models, random_tokens
+
+_BLOCKS = [("--block-tokens", "16"), ("--block-tokens", "64"), ("--contiguous",)]
+_CHUNKS = [("--chunk", "1"), ("--chunk", "7"), ("--chunk", "64")]
+_THREADS = [("-t", "1"), ("-t", "2")]
+_NO_CACHE = ("--no-cache",)
+
+_CUTS = [sum(parts, ()) for parts in itertools.product(_BLOCKS, _CHUNKS, _THREADS)]
+_CUTS += [_NO_CACHE + threads for threads in _THREADS]
+_SOME_CUTS = [("--block-tokens", "64", "--chunk", "7", "-t", "2"),
+              ("--contiguous", "--chunk", "1", "-t", "1"), _NO_CACHE]
+
+_NPY_HEADER_BYTES = 128
+
+
+def _num_tokens(isa):
+    """Over 64, so that a second block of every size is begun; fewer where it would take long."""
+    if QUICK:
+        return 20
+    return 72 if isa in ("scalar", "amx-emulated") else 120
+
+
+def _first_difference(a, b, vocab_size):
+    x, y = (array.array("I", data[_NPY_HEADER_BYTES:]) for data in (a, b))
+    differing = [i for i, (p, q) in enumerate(zip(x, y)) if p != q]
+    if not differing:
+        return "the headers differ"
+    return (f"{len(differing)} of {len(x)} logits differ, "
+            f"the first at position {differing[0] // vocab_size}")
+
+
+class IdentityTest(CliTest):
+    def check_cuts(self, model, tokens, cuts, *options):
+        vocab_size = inspect(model)["model"]["vocab_size"]
+        first = self.logits(model, tokens, *options)
+        self.assertEqual(len(first), _NPY_HEADER_BYTES + 4 * vocab_size * len(tokens))
+        for cut in cuts:
+            with self.subTest(model=model.name, options=" ".join(map(str, options + cut))):
+                other = self.logits(model, tokens, *options, *cut)
+                if other != first:
+                    self.fail(_first_difference(first, other, vocab_size))
+        return first
+
+    def test_logits_however_cut(self):
+        for model in models():
+            for isa in isas():
+                tokens = random_tokens(model, _num_tokens(isa), "identity")
+                self.check_cuts(model, tokens, _CUTS, "--isa", isa)
+
+    def test_logits_however_cut_in_each_number_type(self):
+        for model in models():
+            for isa in isas():
+                tokens = random_tokens(model, 20 if QUICK else 72, "types")
+                seen = {self.check_cuts(model, tokens, _SOME_CUTS, "--isa", isa, "-ctk", dtype)
+                        for dtype in ("bf16", "f16", "f32")}
+                self.assertEqual(len(seen), 3, "-ctk changes nothing")
+
+    # Attention merges partial results of 512 keys each: only longer texts have a second one.
+    @unittest.skipIf(QUICK, "long")
+    def test_logits_of_a_text_longer_than_one_part_of_the_attention(self):
+        roomy = [m for m in models() if inspect(m)["model"]["context_tokens"] > 600]
+        self.assertTrue(roomy)
+        for model in roomy:
+            for isa in isas():
+                tokens = random_tokens(model, 550, "long")
+                self.check_cuts(model, tokens, [cut for cut in _SOME_CUTS if cut != _NO_CACHE],
+                                "--isa", isa)
+        tokens = random_tokens(roomy[0], 530, "long without a cache")
+        self.check_cuts(roomy[0], tokens, [_NO_CACHE])
+
+    def test_texts_in_a_batch_are_those_alone(self):
+        lengths = [1, 5, 40, 17] if QUICK else [1, 5, 70, 17, 33, 64, 2]
+        sampled = ("--temp", 1, "--seed", 7)
+        for model in models():
+            prompts = [random_tokens(model, n, f"batch {n}") for n in lengths]
+            for isa in isas():
+                for cut in [(), *_SOME_CUTS]:
+                    options = ("-m", model, "--isa", isa, "-n", 12, "--ignore-eos", *sampled, *cut)
+                    given = [x for p in prompts for x in ("--tokens", comma(p))]
+                    batch = self.run_json("generate", *options, *given)["results"]
+                    self.assertEqual(len(batch), len(prompts))
+                    if cut == ():
+                        alone = [self.run_json("generate", *options, "--tokens", comma(p))
+                                 for p in prompts]
+                    for i, prompt in enumerate(prompts):
+                        with self.subTest(model=model.name, isa=isa, cut=cut, text=i):
+                            self.assertEqual(batch[i]["prompt_tokens"], prompt)
+                            self.assertEqual(len(batch[i]["tokens"]), 12)
+                            self.assertEqual(batch[i], {key: alone[i][key] for key in batch[i]})
+
+
+if __name__ == "__main__":
+    kvick_cli.main()
