@@ -67,6 +67,9 @@ Result<HfFolder> HfFolder::Open(const std::string& path) {
   HfFolder folder;
   folder.path_ = path;
   KVICK_ASSIGN_OR_RETURN(folder.config_, ReadConfigJson(path));
+  if (const auto generation = FindFile(path, "generation_config.json")) {
+    KVICK_ASSIGN_OR_RETURN(folder.generation_config_, ReadConfigJson(*generation));
+  }
   folder.tokenizer_path_ = FindFile(path, "tokenizer.json");
   folder.tokenizer_config_path_ = FindFile(path, "tokenizer_config.json");
   if (const auto single = FindFile(path, "model.safetensors")) {

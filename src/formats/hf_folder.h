@@ -12,7 +12,7 @@
 
 namespace kvick {
 
-// The config.json of a Hugging Face folder, or of the file itself.
+// The config.json of a folder, or the object in the file of that path.
 // Errors: not_found, io;  corrupt: not JSON, or not an object.
 Result<nlohmann::json> ReadConfigJson(const std::string& path);
 
@@ -20,7 +20,7 @@ Result<nlohmann::json> ReadConfigJson(const std::string& path);
 //
 //   config.json
 //   model.safetensors, or model.safetensors.index.json and the shards that it names
-//   tokenizer.json, tokenizer_config.json (either may be absent)
+//   generation_config.json, tokenizer.json, tokenizer_config.json (each may be absent)
 //
 // Move-only; the tensors lie in the mapped files and live as long as this does.
 class HfFolder {
@@ -31,6 +31,8 @@ class HfFolder {
 
   const std::string& path() const { return path_; }
   const nlohmann::json& config() const { return config_; }  // an object
+  // An object, empty where there is no such file.
+  const nlohmann::json& generation_config() const { return generation_config_; }
   // Of one file: all of its tensors. Of shards: those that the index lists.
   const TensorTable& tensors() const { return tensors_; }
   // nullopt where there is no such file.
@@ -45,6 +47,7 @@ class HfFolder {
 
   std::string path_;
   nlohmann::json config_;
+  nlohmann::json generation_config_ = nlohmann::json::object();
   std::vector<SafetensorsFile> files_;
   TensorTable tensors_;
   std::optional<std::string> tokenizer_path_;

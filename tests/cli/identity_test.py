@@ -82,7 +82,8 @@ class IdentityTest(CliTest):
             prompts = [random_tokens(model, n, f"batch {n}") for n in lengths]
             for isa in isas():
                 for cut in [(), *_SOME_CUTS]:
-                    options = ("-m", model, "--isa", isa, "-n", 12, "--ignore-eos", *sampled, *cut)
+                    options = ("-m", model, "--isa", isa, "-c", 128, "-n", 12, "--ignore-eos",
+                               *sampled, *cut)
                     given = [x for p in prompts for x in ("--tokens", comma(p))]
                     batch = self.run_json("generate", *options, *given)["results"]
                     self.assertEqual(len(batch), len(prompts))

@@ -12,7 +12,7 @@ def _golden_cases():
     cases = [(golden.with_suffix(".gguf"), golden) for golden in sorted(folder.glob("*.jsonl"))]
     cases.append((folder / "llama3-hf", folder / "llama-bpe.jsonl"))
     for model, golden in cases:
-        yield model, [json.loads(line) for line in golden.read_text().splitlines()]
+        yield model, [json.loads(line) for line in golden.read_text().split("\n") if line]
 
 
 def _lines(values):
