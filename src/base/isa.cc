@@ -23,19 +23,24 @@ constexpr std::array kAllIsas = {
 
 #if defined(__x86_64__)
 
+// Not among the names that clang's __builtin_cpu_supports knows.
+bool HasF16c() {
+  constexpr unsigned kF16cBit = 1u << 29;  // CPUID 1 ECX
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & kF16cBit) != 0;
+}
+
 // What Highway's AVX2 and AVX3 targets are compiled for.
 bool HasAvx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes");
+         __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes") && HasF16c();
 }
 
 bool HasAvx512() {
   return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
 }
-
-bool HasAvx512Bf16() { return HasAvx512() && __builtin_cpu_supports("avx512bf16"); }
 
 bool RequestTilePermission() {
   constexpr unsigned kBf16Bit = 1u << 22, kTileBit = 1u << 24;  // CPUID 7.0 EDX
@@ -47,7 +52,7 @@ bool RequestTilePermission() {
 }
 
 bool HasAmx() {
-  static const bool has_amx = HasAvx512Bf16() && RequestTilePermission();
+  static const bool has_amx = HasAvx512() && RequestTilePermission();
   return has_amx;
 }
 
@@ -55,7 +60,6 @@ bool HasAmx() {
 
 bool HasAvx2() { return false; }
 bool HasAvx512() { return false; }
-bool HasAvx512Bf16() { return false; }
 bool HasAmx() { return false; }
 
 #endif
@@ -101,7 +105,7 @@ bool IsaAvailable(Isa isa) {
     case Isa::kAmx:
       return HasAmx();
     case Isa::kAmxEmulated:
-      return HasAvx512Bf16();
+      return HasAvx512();
     case Isa::kAvx512:
       return HasAvx512();
     case Isa::kAvx2:
