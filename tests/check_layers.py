@@ -19,6 +19,7 @@ ARROWS = {
     "formats": {"base"},
     "model": {"attention", "ops", "cache", "formats", "base"},
     "engine": {"model", "cache", "formats", "ops", "base"},
+    "prove": {"engine", "model", "attention", "cache", "formats", "ops", "base"},
 }
 PUBLIC_HEADERS = {
     "status": "base",
@@ -32,7 +33,7 @@ PUBLIC_HEADERS = {
 TOP_FOLDERS = {"apps", "bench", "fuzz", "tests"}  # may include any layer; nobody includes them
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
-TEST_FILE = re.compile(r"(^|_)test(ing|_util|_files)?$")
+TEST_FILE = re.compile(r"(^|_)test(ing|_util)?$")
 
 
 def is_public(path):

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -76,9 +79,14 @@ Result<std::string> ReadText(const std::string& path) {
   if (path == "-") {
     return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
   }
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: a folder, a file is wanted", path);
+  }
   std::ifstream file(path, std::ios::binary);
+  if (!file) return Fail(ErrorCode::kIo, "{}: cannot be opened: {}", path, std::strerror(errno));
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) return Fail(ErrorCode::kIo, "{}: cannot be read", path);
+  if (file.bad()) return Fail(ErrorCode::kIo, "{}: cannot be read", path);
   return text;
 }
 

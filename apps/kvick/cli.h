@@ -24,6 +24,7 @@ using Verb = std::function<Status()>;
 Verb AddGenerate(CLI::App& app);
 Verb AddInspect(CLI::App& app);
 Verb AddLogits(CLI::App& app);
+Verb AddProve(CLI::App& app);
 Verb AddTokenize(CLI::App& app);
 
 // The options of every verb that runs a model.

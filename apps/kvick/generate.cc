@@ -1,11 +1,9 @@
 // kvick generate: completes one text or a batch of them.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -73,7 +71,12 @@ nlohmann::json TimingsJson(const EngineStats& stats, int64_t load_us) {
 nlohmann::json ResultJson(const Model& model, const GenerateRequest& request,
                           const GenerateResult& result) {
   nlohmann::json text = nullptr;
-  if (model.has_tokenizer()) text = ContinuationText(model, result.tokens);
+  if (model.has_tokenizer()) {
+    TextStream stream(model);
+    std::string all;
+    for (const int32_t token : result.tokens) all += stream.Append(token);
+    text = all + stream.Finish();
+  }
   return {{"prompt_tokens", request.prompt},
           {"tokens", result.tokens},
           {"text", std::move(text)},

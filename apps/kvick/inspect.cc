@@ -58,13 +58,10 @@ nlohmann::json CacheJson(const LlamaConfig& config) {
     kv.num_kv_heads = config.num_kv_heads;
     kv.head_dim = config.head_dim;
     kv.dtype = dtype;
-    kv.block_tokens = 1;
-    const auto token = KvLayout::Create(kv);
-    kv.block_tokens = config.max_positions;
-    const auto context = KvLayout::Create(kv);
-    if (!token || !context) continue;
-    object[std::string(DTypeName(dtype))] = {{"bytes_per_token", token->BytesPerToken()},
-                                             {"bytes_per_context", context->block_stride}};
+    const auto layout = KvLayout::Create(kv.Contiguous(1, config.max_positions));
+    if (!layout) continue;
+    object[std::string(DTypeName(dtype))] = {{"bytes_per_token", layout->BytesPerToken()},
+                                             {"bytes_per_context", layout->block_stride}};
   }
   return object;
 }

@@ -8,21 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "base/isa.h"
 #include "cli.h"
+#include "kvick/attention.h"
 #include "version.h"
 
+namespace kvick::cli {
 namespace {
-
-using namespace kvick;
 
 constexpr int kWrongUse = 2;
 
 std::string VersionText() {
   std::string text = fmt::format("kvick {} ({})\nimplementations (--isa):\n", kVersion, kCommit);
-  for (const Isa isa : AllIsas()) {
-    text += fmt::format("  {} {:13} {}\n", isa == BestIsa() ? '*' : ' ', IsaName(isa),
-                        IsaAvailable(isa) ? IsaDescription(isa) : "not on this machine");
+  for (const IsaInfo& isa : KnownIsas()) {
+    text += fmt::format("  {} {:13} {}\n", isa.is_default ? '*' : ' ', isa.name,
+                        isa.is_available ? isa.description : "not on this machine");
   }
   text += "  * is what auto takes";
   return text;
@@ -45,15 +44,16 @@ int Run(int argc, char** argv) {
                "kvick");
   app.set_version_flag("--version", VersionText);
   app.require_subcommand(1);
-  std::vector<std::pair<CLI::App*, cli::Verb>> verbs;
-  const auto add = [&](const char* name, const char* job, cli::Verb (*add_options)(CLI::App&)) {
+  std::vector<std::pair<CLI::App*, Verb>> verbs;
+  const auto add = [&](const char* name, const char* job, Verb (*add_options)(CLI::App&)) {
     CLI::App* verb = app.add_subcommand(name, job);
     verbs.emplace_back(verb, add_options(*verb));
   };
-  add("generate", "complete a text", cli::AddGenerate);
-  add("logits", "write the logits of every position to a .npy file", cli::AddLogits);
-  add("tokenize", "turn text into token ids, or back", cli::AddTokenize);
-  add("inspect", "show what a model file holds and what its cache costs", cli::AddInspect);
+  add("generate", "complete a text", AddGenerate);
+  add("prove", "show that the cache changes no answer, and what it costs", AddProve);
+  add("logits", "write the logits of every position to a .npy file", AddLogits);
+  add("tokenize", "turn text into token ids, or back", AddTokenize);
+  add("inspect", "show what a model file holds and what its cache costs", AddInspect);
   try {
     app.parse(Arguments(argc, argv));
   } catch (const CLI::ParseError& error) {
@@ -63,17 +63,18 @@ int Run(int argc, char** argv) {
     if (!verb->parsed()) continue;
     const Status status = run();
     if (status) return 0;
-    cli::Note(status.error().message);
+    Note(status.error().message);
     return 1;
   }
   return kWrongUse;
 }
 
 }  // namespace
+}  // namespace kvick::cli
 
 int main(int argc, char** argv) {
   try {
-    return Run(argc, argv);
+    return kvick::cli::Run(argc, argv);
   } catch (const std::exception& error) {  // out of memory, in the main
     fmt::print(stderr, "kvick: {}\n", error.what());
     return 1;

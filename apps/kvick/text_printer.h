@@ -2,25 +2,18 @@
 #define KVICK_APPS_KVICK_TEXT_PRINTER_H_
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "formats/tokenizer.h"
-#include "formats/utf8_stream.h"
 #include "kvick/engine.h"
 #include "kvick/model.h"
 
 namespace kvick::cli {
 
-// The text that new tokens add to what was there. REQUIRES: model.has_tokenizer().
-std::string ContinuationText(const Model& model, std::span<const int32_t> tokens);
-
 // Prints texts to stdout while they are made, each after its prompt. Of a batch the first that is
 // not finished streams; what the others have meanwhile is kept until their turn. No character is
-// ever split. Without a tokenizer token ids are printed.
+// ever split. Without a tokenizer the new token ids are printed.
 class TextPrinter {
  public:
   // `model` must outlive it.
@@ -34,8 +27,7 @@ class TextPrinter {
 
  private:
   struct Stream {
-    std::optional<Detokenizer> detokenizer;  // none: ids are printed
-    Utf8Stream utf8{InvalidUtf8::kReplace};
+    TextStream text;
     std::string waiting;
     bool is_finished = false;
   };

@@ -51,12 +51,11 @@ enum class CacheUse {
 };
 
 struct EngineOptions {
-  int64_t max_sequences = 1;   ///< requests side by side; others wait
-  int64_t context_tokens = 0;  ///< a sequence's most; 0: the model's, see Engine::Create
-  int64_t block_tokens = 16;   ///< of the paged cache; 0: contiguous, one block a request
-  int64_t chunk_tokens = 512;  ///< of a prompt in one pass
-  std::optional<DType> kv_dtype =
-      std::nullopt;  ///< nullopt: the weights' own, bf16 where they are quantized
+  int64_t max_sequences = 1;        ///< requests side by side; others wait
+  int64_t context_tokens = 0;       ///< a sequence's most; 0: the model's, see Engine::Create
+  int64_t block_tokens = 16;        ///< of the paged cache; 0: contiguous, one block a request
+  int64_t chunk_tokens = 512;       ///< of a prompt in one pass
+  std::optional<DType> kv_dtype{};  ///< nullopt: the weights' own, bf16 where they are quantized
   CacheUse cache_use = CacheUse::kCached;
   std::string_view isa = "auto";
   int num_threads = 0;  ///< 0: the cores that the process may use
@@ -69,7 +68,7 @@ struct EngineCallbacks {
   std::function<void(int64_t num_done, int64_t num_total)> on_prompt;  ///< prompt tokens taken in
 };
 
-// Time and work of all passes so far. A pass that takes in any prompt counts as prompt.
+// Time and work of all passes of Generate so far. One that takes in any prompt counts as prompt.
 struct EngineStats {
   int64_t prompt_tokens = 0;
   int64_t prompt_us = 0;
@@ -84,7 +83,8 @@ struct EngineStats {
 class Engine {
  public:
   // With context_tokens = 0 the context is the model's, or less: so much that the caches of
-  // max_sequences take half of the available memory. `model` must outlive the engine.
+  // max_sequences, or without a cache the activations of a pass, take half of the available memory.
+  // `model` must outlive the engine.
   // Errors  invalid_argument, unsupported: options that cannot be;
   //         exhausted: not that much memory; the message says what would fit
   static Result<std::unique_ptr<Engine>> Create(const Model& model, const EngineOptions& options);

@@ -12,7 +12,7 @@
 
 namespace kvick {
 
-enum class KvCommit {
+enum class KvBacking {
   kUpFront,   ///< every page is backed at creation: what does not fit is said then
   kOnDemand,  ///< pages are backed when first written: starts at once, may fail later
 };
@@ -33,7 +33,7 @@ struct KvConfig {
   int64_t num_blocks = 0;           ///< 0: as many as max_bytes holds
   int64_t max_bytes = 0;            ///< read only where num_blocks is 0
   int64_t max_sequence_tokens = 0;  ///< 0: a sequence may grow until the blocks run out
-  KvCommit commit = KvCommit::kUpFront;
+  KvBacking backing = KvBacking::kUpFront;
   KvFill fill = KvFill::kAsMapped;
 
   // This geometry as `batch` preallocated requests of `max_tokens` each: one block a request.
@@ -95,9 +95,10 @@ class WritePlan {
 //
 // Blocks are counted references: Fork shares them, and the first write to a shared one copies it.
 //
-// Threads  one at a time, but for Write and View of different plans, which may run side by side
-// Errors   every method: not_found: no such sequence (never created, or dropped);
-//          invalid_argument: the sequence has an open plan (all but const methods)
+// Threads   one at a time, but for Write and View of different plans, which may run side by side
+// Errors    every method: not_found: no such sequence (never created, or dropped);
+//           invalid_argument: the sequence has an open plan (all but const methods)
+// Requires  a plan is given to the cache that made it, and not after its Commit
 class KvCache {
  public:
   // Errors  invalid_argument: a number that cannot be;

@@ -29,7 +29,7 @@ struct ModelInfo {
   int64_t max_positions = 0;         ///< tokens
   DType weight_dtype = DType::kF32;  ///< of the attention matrices
   std::optional<int32_t> bos_id;
-  std::vector<int32_t> end_ids;  ///< any of them ends a text
+  std::vector<int32_t> end_ids;  ///< any of them ends a text; ascending
 
   // A cache of this geometry in `dtype`; blocks and memory are the caller's to choose.
   KvConfig KvGeometry(DType dtype) const;
@@ -37,6 +37,11 @@ struct ModelInfo {
   DType DefaultKvDType() const {
     return weight_dtype == DType::kQ8_0 ? DType::kBF16 : weight_dtype;
   }
+};
+
+struct TextOptions {
+  bool add_special = true;    ///< the tokens that the model wants around a text, such as BOS
+  bool parse_special = true;  ///< <s> in the text is the control token; false for text of others
 };
 
 // A model where it lies in its file: opening it takes no memory in proportion to the weights.
@@ -54,10 +59,9 @@ class Model {
   const ModelInfo& info() const;
 
   bool has_tokenizer() const;
-  // The ids of a text, with the special tokens that the model wants around it. Control tokens that
-  // the text spells out are those tokens.
-  // Errors  not_found: the model has no tokenizer
-  Result<std::vector<int32_t>> Encode(std::string_view text) const;
+  // The ids of a text. Errors  not_found: the model has no tokenizer
+  Result<std::vector<int32_t>> Encode(std::string_view text, const TextOptions& options = {}) const;
+  // The text of the ids, from its start on; control tokens stand for nothing.
   // Errors  not_found: the model has no tokenizer
   Result<std::string> Decode(std::span<const int32_t> ids) const;
 
@@ -69,15 +73,34 @@ class Model {
   std::unique_ptr<Parts> parts_;
 };
 
-struct RunnerOptions {
-  std::optional<DType> kv_dtype =
-      std::nullopt;                ///< of the caches it runs on; nullopt: DefaultKvDType()
-  int64_t max_batch_tokens = 512;  ///< tokens that one Run takes: the size of its memory
-  std::string_view isa = "auto";   ///< a name that `kvick --version` lists
-  int num_threads = 0;             ///< 0: the cores that the process may use
+// The text of tokens that go on a text, as they come: in whole characters, what is no UTF-8
+// replaced by U+FFFD. Without a tokenizer it is the ids, each with a space behind it.
+class TextStream {
+ public:
+  // `model` must outlive it.
+  explicit TextStream(const Model& model);
+  TextStream(TextStream&& other) noexcept;
+  ~TextStream();
+
+  // What can be shown now. A character that is not whole yet waits.
+  std::string Append(int32_t token);
+  // What still waits, at the end.
+  std::string Finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
-// The new tokens of one sequence. REQUIRES: tokens.size() == plan->num_tokens().
+struct RunnerOptions {
+  std::optional<DType> kv_dtype{};  ///< of the caches it runs on; nullopt: DefaultKvDType()
+  int64_t max_batch_tokens = 512;   ///< tokens that one Run takes: the size of its memory
+  int64_t max_slices = 64;          ///< sequences that one Run takes
+  std::string_view isa = "auto";    ///< a name that `kvick --version` lists
+  int num_threads = 0;              ///< 0: the cores that the process may use
+};
+
+// The new tokens of one sequence.
 struct RunnerSlice {
   WritePlan* plan = nullptr;
   std::span<const int32_t> tokens;
@@ -97,7 +120,8 @@ enum class LogitsOf {
 class ModelRunner {
  public:
   // `model` must outlive it.
-  // Errors  invalid_argument, unsupported: options that cannot be;  exhausted: not that much memory
+  // Errors  invalid_argument, unsupported: options that cannot be;  exhausted: not that much
+  // memory. The string of options.isa is read during the call alone.
   static Result<std::unique_ptr<ModelRunner>> Create(const Model& model,
                                                      const RunnerOptions& options);
 
@@ -108,11 +132,12 @@ class ModelRunner {
   // Computes the slices' tokens and writes their keys and values to their plans. Committing them is
   // the caller's: until then nothing is visible, and after an error nothing should be.
   //
-  // Shapes  logits [rows, vocab_size] f32: a row a slice (kLast) or a row a token (kAll), in order
-  // Errors  invalid_argument: a token outside of the vocabulary, too many tokens, a cache of
-  // another
-  //         geometry, or logits of another size
-  // Cost    reads every weight once;  allocates nothing
+  // Shapes    logits [rows, vocab_size] f32: a row a slice (kLast) or a row a token (kAll), in
+  // order Errors    invalid_argument: a token outside of the vocabulary, too many tokens or slices,
+  // not as
+  //           many tokens as a plan has, a cache of another geometry, logits of another size
+  // Cost      reads every weight once;  allocates nothing
+  // Requires  the plans are open ones of `cache`
   Status Run(KvCache& cache, std::span<const RunnerSlice> slices, LogitsOf which,
              std::span<float> logits);
 

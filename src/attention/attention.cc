@@ -90,7 +90,7 @@ Status Attention::State::Allocate() {
   const int64_t thread_bytes =
       packed_bytes + scratch_bytes + 2 * (2 * row_bytes + out_bytes) + visible_bytes;
   KVICK_ASSIGN_OR_RETURN(memory,
-                         MappedRegion::Create(thread_bytes * exec.num_threads, Commit::kUpFront));
+                         MappedRegion::Create(thread_bytes * exec.num_threads, Backing::kUpFront));
   std::byte* next = memory.data();
   const auto take = [&next](int64_t num_bytes) { return std::exchange(next, next + num_bytes); };
   const auto take_floats = [&take](int64_t num_bytes) {
@@ -229,10 +229,18 @@ void Attention::State::RunTaskOnAllThreads(const ColumnTask& task, int64_t layer
   WriteOut(task, main);
 }
 
+std::vector<IsaInfo> KnownIsas() {
+  std::vector<IsaInfo> isas;
+  for (const Isa isa : AllIsas()) {
+    isas.push_back({IsaName(isa), IsaDescription(isa), IsaAvailable(isa), isa == BestIsa()});
+  }
+  return isas;
+}
+
 Attention::Attention(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Attention::~Attention() = default;
 
-std::string_view Attention::isa() const { return IsaName(state_->exec.isa); }
+std::string_view Attention::isa() const { return state_->config.isa; }
 
 Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& config) {
   if (config.num_heads < 1 || config.num_kv_heads < 1 ||
@@ -246,17 +254,18 @@ Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& conf
                 "attention: head_dim is {}, an even number from 2 to {} is wanted", config.head_dim,
                 kMaxHeadDim);
   }
-  if (config.dtype == DType::kQ8_0 || !std::isfinite(config.scale) || config.num_threads < 0) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "attention: dtype {}, scale {}, {} threads: bf16, f16 or f32, a finite scale and 0 "
-                "or more threads are wanted",
-                DTypeName(config.dtype), config.scale, config.num_threads);
+  if (config.dtype == DType::kQ8_0) {
+    return Fail(ErrorCode::kInvalidArgument, "attention: dtype is {}, bf16, f16 or f32 is wanted",
+                DTypeName(config.dtype));
+  }
+  if (!std::isfinite(config.scale)) {
+    return Fail(ErrorCode::kInvalidArgument, "attention: scale is {}, a finite number is wanted",
+                config.scale);
   }
   auto state = std::make_unique<State>();
+  KVICK_ASSIGN_OR_RETURN(state->exec, MakeExec(config.isa, config.num_threads));
   state->config = config;
   if (config.scale == 0) state->config.scale = 1 / std::sqrt(static_cast<float>(config.head_dim));
-  KVICK_ASSIGN_OR_RETURN(state->exec.isa, ParseIsa(config.isa));
-  state->exec.num_threads = config.num_threads > 0 ? config.num_threads : NumUsableCores();
   state->config.isa = IsaName(state->exec.isa);  // the caller's string may not live as long
   state->kernel = &AttentionKernelFor(state->exec.isa, config.dtype);
   KVICK_RETURN_IF_ERROR(state->Allocate());

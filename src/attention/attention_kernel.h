@@ -71,7 +71,8 @@ struct ChunkTask {
 // One implementation. All sizes are bytes, multiples of 64; all buffers are 64-byte aligned.
 //
 // A kernel's promise: a column's partial depends on its query, its visible keys and values, and
-// nothing else; a position that it does not see is selected away, never multiplied by zero.
+// nothing else, provided that every value of the chunk is finite: on tiles a position that a column
+// does not see, but a neighbour does, meets a weight of exactly 0.
 struct AttentionKernel {
   int64_t (*packed_query_bytes)(int64_t head_dim);  // room for kMaxColumns
   int64_t (*scratch_bytes)(int64_t head_dim);

@@ -79,7 +79,7 @@ void ExpectNearReference(const AttentionConfig& config, int64_t num_tokens, int6
       DenseF32(out.data(), {num_new, config.num_heads, config.head_dim}));
   ASSERT_TRUE(status.has_value()) << status.error().message;
   const std::vector<double> wanted = AttentionRef(config, kTestLayer, {&query, 1}, {q, out.size()});
-  const bool on_tiles = config.dtype == DType::kBF16 && config.isa.substr(0, 3) == "amx";
+  const bool on_tiles = UsesTiles(ParseIsa(config.isa).value(), config.dtype);
   for (int64_t row = 0; row < num_new * config.num_heads; ++row) {
     const int64_t kv_head = row % config.num_heads / (config.num_heads / config.num_kv_heads);
     const int64_t num_visible = num_tokens - num_new + row / config.num_heads + 1;

@@ -1,14 +1,16 @@
 // The attention kernel over matrix tiles, for keys and values in bf16.
 //
 // Order of operations, for each column on its own:
-//   score[s] = scale * sum over d of q[d] k[s][d], in tile steps of 32 (even and odd d apart),
-//   queries
-//              rounded to bf16
+//   score[s] = scale * sum over d of q[d] k[s][d], in tile steps of 32 d (even and odd d apart)
 //   max      = over the visible s: exact in any order
 //   p[s]     = exp(score[s] - max);  sum = tree(lanes of sum_s p[s]), s ascending in steps of 16
-//   out[d]   = sum over s of bf16(p[s]) v[s][d], in tile steps of 32 (even and odd s apart)
+//   out[d]   = sum over s of bf16(p[s]) v[s][d], in tile steps of 32 s (even and odd s apart)
+// A query is the sum of two bf16, each step takes the leading one first, and a key is loaded once
+// for both: a score is the argument of an exponential, and one bf16 is off by up to 2^-8 of sum_d
+// |q k|.
+//
 // In both products a column is a row or a column of the result by itself, whatever stands beside
-// it. A position that a column does not see has p = 0, and where no column sees it its value is not
+// it. A position that a column does not see has p = 0; where no column sees it, its value is not
 // read.
 
 #if defined(__x86_64__)

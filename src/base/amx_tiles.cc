@@ -55,7 +55,7 @@ constexpr int kRowsAtOnce = 8;
                                                        int first_row) {
   __m512 even_sums[kRowsAtOnce], odd_sums[kRowsAtOnce];
   for (int r = 0; r < kRowsAtOnce; ++r) even_sums[r] = odd_sums[r] = _mm512_setzero_ps();
-  for (int k = 0; k < b.num_rows; ++k) {
+  for (int64_t k = 0; k < b.num_rows; ++k) {
     const __m512i b_pairs = _mm512_load_si512(b.rows[k]);
     const __m512 b_even = EvenElements(b_pairs), b_odd = OddElements(b_pairs);
     for (int r = 0; r < kRowsAtOnce; ++r) {

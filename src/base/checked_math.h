@@ -23,7 +23,9 @@ inline std::optional<int64_t> CheckedSum(int64_t a, int64_t b) {
   return sum;
 }
 
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// REQUIRES: a >= 0, b > 0.
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+// REQUIRES: the result fits.
 constexpr int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
 
 }  // namespace kvick

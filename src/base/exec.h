@@ -1,7 +1,10 @@
 #ifndef KVICK_BASE_EXEC_H_
 #define KVICK_BASE_EXEC_H_
 
+#include <string_view>
+
 #include "base/isa.h"
+#include "kvick/status.h"
 
 namespace kvick {
 
@@ -10,6 +13,10 @@ struct Exec {
   Isa isa = Isa::kScalar;
   int num_threads = 1;
 };
+
+// From what callers give: an isa by name, "auto" for the best; 0 threads for all usable cores.
+// Errors: as ParseIsa; invalid_argument: fewer than 0 threads, or more than 1,024.
+Result<Exec> MakeExec(std::string_view isa_name, int num_threads);
 
 }  // namespace kvick
 

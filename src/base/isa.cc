@@ -1,6 +1,8 @@
 #include "base/isa.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 
 #include "base/check.h"
@@ -114,6 +116,16 @@ bool IsaAvailable(Isa isa) {
       return true;
   }
   return false;
+}
+
+std::vector<Isa> AvailableIsas() {
+  std::vector<Isa> isas;
+  std::copy_if(kAllIsas.begin(), kAllIsas.end(), std::back_inserter(isas), IsaAvailable);
+  return isas;
+}
+
+bool UsesTiles(Isa isa, DType dtype) {
+  return dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
 }
 
 Isa BestIsa() {

@@ -3,8 +3,10 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "kvick/status.h"
+#include "kvick/tensor.h"
 
 namespace kvick {
 
@@ -20,6 +22,8 @@ enum class Isa {
 
 // All that are compiled in, best first.
 std::span<const Isa> AllIsas();
+// Those that this machine can run, best first.
+std::vector<Isa> AvailableIsas();
 
 std::string_view IsaName(Isa isa);         // "amx", "amx-emulated", "avx512", "avx2", "scalar"
 std::string_view IsaDescription(Isa isa);  // one phrase for people
@@ -27,6 +31,9 @@ std::string_view IsaDescription(Isa isa);  // one phrase for people
 // Whether this machine and its operating system can run it. Asking for AMX requests the permission
 // to use the tile registers from the kernel, once per process.
 bool IsaAvailable(Isa isa);
+
+// Whether kernels of that isa put weights, keys and values of that type through matrix tiles.
+bool UsesTiles(Isa isa, DType dtype);
 
 // The fastest that is available; never an emulated one.
 Isa BestIsa();

@@ -41,6 +41,17 @@ int64_t ReadCgroupNumber(const std::string& path) {
   return file >> value ? value : kUnlimited;
 }
 
+// What a group has used includes pages of files that it would give back: a model that was read.
+int64_t ReclaimableBytes(const std::string& folder) {
+  std::ifstream file(folder + "/memory.stat");
+  std::string key;
+  int64_t value = 0;
+  while (file >> key >> value) {
+    if (key == "inactive_file") return value;
+  }
+  return 0;
+}
+
 // Every group from our own up to the root may set a limit. "0::/user.slice/x" names our own.
 int64_t CgroupAvailableBytes() {
   std::ifstream file("/proc/self/cgroup");
@@ -53,7 +64,8 @@ int64_t CgroupAvailableBytes() {
     const int64_t limit = ReadCgroupNumber(folder + "/memory.max");
     const int64_t used = ReadCgroupNumber(folder + "/memory.current");
     if (limit != kUnlimited && used != kUnlimited) {
-      available = std::min(available, std::max<int64_t>(0, limit - used));
+      const int64_t left = limit - used + ReclaimableBytes(folder);
+      available = std::min(available, std::max<int64_t>(0, left));
     }
     if (group.size() <= 1) return available;
     group.resize(group.find_last_of('/'));
@@ -93,10 +105,10 @@ int64_t AvailableMemoryBytes() {
   return std::min({MachineAvailableBytes(), CgroupAvailableBytes(), AddressSpaceAvailableBytes()});
 }
 
-Result<MappedRegion> MappedRegion::Create(int64_t num_bytes, Commit commit) {
+Result<MappedRegion> MappedRegion::Create(int64_t num_bytes, Backing backing) {
   KVICK_CHECK(num_bytes > 0 && num_bytes <= kMaxBytes);
   const int64_t available = AvailableMemoryBytes();
-  if (commit == Commit::kUpFront && num_bytes > available) {
+  if (backing == Backing::kUpFront && num_bytes > available) {
     return Fail(ErrorCode::kExhausted, "memory: {} bytes wanted, {} are available", num_bytes,
                 available);
   }
@@ -117,7 +129,7 @@ Result<MappedRegion> MappedRegion::Create(int64_t num_bytes, Commit commit) {
   MappedRegion region(base + skip, size);
   madvise(region.data_, static_cast<size_t>(size),
           MADV_HUGEPAGE);  // advice: refusal costs speed only
-  if (commit == Commit::kUpFront && !Populate(region.data_, size)) {
+  if (backing == Backing::kUpFront && !Populate(region.data_, size)) {
     return Fail(ErrorCode::kExhausted, "memory: the system could not back {} bytes: {}", num_bytes,
                 std::strerror(errno));
   }
@@ -145,8 +157,8 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
   const bool is_file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
   if (!is_file || info.st_size == 0) {
     close(fd);
-    return Fail(ErrorCode::kInvalidArgument, "{}: {}", path,
-                is_file ? "the file is empty" : "not a regular file");
+    if (!is_file) return Fail(ErrorCode::kInvalidArgument, "{}: not a regular file", path);
+    return Fail(ErrorCode::kCorrupt, "{}: the file is empty", path);
   }
   void* data = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_SHARED, fd, 0);
   const int map_errno = errno;

@@ -15,7 +15,7 @@ inline constexpr int64_t kHugePageBytes = int64_t{2} << 20;
 // the machine has available, what its control group leaves and what its address-space limit leaves.
 int64_t AvailableMemoryBytes();
 
-enum class Commit {
+enum class Backing {
   kUpFront,   ///< every page is backed before Create returns: no fault, no surprise later
   kOnDemand,  ///< pages are backed when first written
 };
@@ -28,7 +28,7 @@ class MappedRegion {
 
   // REQUIRES: 0 < num_bytes <= kMaxBytes.
   // Errors: exhausted: the machine cannot give that many bytes.
-  static Result<MappedRegion> Create(int64_t num_bytes, Commit commit);
+  static Result<MappedRegion> Create(int64_t num_bytes, Backing backing);
 
   MappedRegion() = default;
   MappedRegion(MappedRegion&& other) noexcept;
@@ -49,7 +49,7 @@ class MappedRegion {
 // Move-only; unmapped on destruction.
 class MappedFile {
  public:
-  // Errors: not_found, io; invalid_argument: not a regular file.
+  // Errors: not_found, io; invalid_argument: not a regular file; corrupt: an empty one.
   static Result<MappedFile> Open(const std::string& path);
 
   MappedFile() = default;

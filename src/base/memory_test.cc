@@ -9,7 +9,7 @@ namespace kvick {
 namespace {
 
 TEST(MappedRegion, IsAlignedZeroedAndMovesWithoutMoving) {
-  auto region = MappedRegion::Create(5 << 20, Commit::kUpFront);
+  auto region = MappedRegion::Create(5 << 20, Backing::kUpFront);
   ASSERT_TRUE(region.has_value());
   std::byte* data = region->data();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % kHugePageBytes, 0u);
@@ -21,7 +21,7 @@ TEST(MappedRegion, IsAlignedZeroedAndMovesWithoutMoving) {
 
 TEST(MappedRegion, SaysHowMuchThereIs) {
   const int64_t available = AvailableMemoryBytes();
-  auto region = MappedRegion::Create(available + (int64_t{1} << 40), Commit::kUpFront);
+  auto region = MappedRegion::Create(available + (int64_t{1} << 40), Backing::kUpFront);
   ASSERT_FALSE(region.has_value());
   EXPECT_EQ(region.error().code, ErrorCode::kExhausted);
   EXPECT_NE(region.error().message.find("are available"), std::string::npos);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 
 #include "base/check.h"
 #include "base/tensor_check.h"
@@ -24,6 +25,11 @@ BasicTensorView<Byte> Dense(Byte* data, std::initializer_list<int64_t> shape) {
   return view;
 }
 
+std::string Joined(const std::array<int64_t, TensorView::kMaxRank>& numbers, int rank) {
+  const auto num = static_cast<size_t>(std::clamp(rank, 0, TensorView::kMaxRank));
+  return fmt::format("{}", fmt::join(std::span(numbers).first(num), ", "));
+}
+
 }  // namespace
 
 TensorView DenseF32(const float* data, std::initializer_list<int64_t> shape) {
@@ -34,18 +40,31 @@ MutableTensorView DenseF32(float* data, std::initializer_list<int64_t> shape) {
   return Dense(reinterpret_cast<std::byte*>(data), shape);
 }
 
+Status CheckShape(std::string_view name, const TensorView& view,
+                  std::initializer_list<int64_t> shape) {
+  const bool is_shape = view.dtype == DType::kF32 && view.rank == static_cast<int>(shape.size()) &&
+                        std::equal(shape.begin(), shape.end(), view.shape.begin());
+  if (!is_shape) {
+    return Fail(ErrorCode::kInvalidArgument, "{} is {} [{}], f32 [{}] is wanted", name,
+                DTypeName(view.dtype), Joined(view.shape, view.rank), fmt::join(shape, ", "));
+  }
+  if (view.data == nullptr || view.strides[view.rank - 1] != 1) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{} is {} with strides [{}], data whose innermost stride is 1 are wanted", name,
+                view.data == nullptr ? "null" : "there", Joined(view.strides, view.rank));
+  }
+  return {};
+}
+
 Status CheckDense(std::string_view name, const TensorView& view,
                   std::initializer_list<int64_t> shape) {
-  const TensorView wanted = DenseF32(static_cast<const float*>(nullptr), shape);
-  if (view.dtype == wanted.dtype && view.rank == wanted.rank && view.shape == wanted.shape &&
-      view.strides == wanted.strides && view.data != nullptr) {
+  KVICK_RETURN_IF_ERROR(CheckShape(name, view, shape));
+  const TensorView dense = DenseF32(static_cast<const float*>(nullptr), shape);
+  if (std::equal(dense.strides.begin(), dense.strides.begin() + dense.rank, view.strides.begin())) {
     return {};
   }
-  const auto rank = static_cast<size_t>(std::clamp(view.rank, 0, TensorView::kMaxRank));
-  return Fail(ErrorCode::kInvalidArgument,
-              "{} is {} [{}] with strides [{}], f32 [{}] without gaps is wanted", name,
-              DTypeName(view.dtype), fmt::join(std::span(view.shape).first(rank), ", "),
-              fmt::join(std::span(view.strides).first(rank), ", "), fmt::join(shape, ", "));
+  return Fail(ErrorCode::kInvalidArgument, "{} has strides [{}], [{}] (no gaps) is wanted", name,
+              Joined(view.strides, view.rank), Joined(dense.strides, dense.rank));
 }
 
 }  // namespace kvick

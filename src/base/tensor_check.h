@@ -9,8 +9,12 @@
 
 namespace kvick {
 
-// Holds a view to a documented shape: f32, row-major, no gaps. `name` begins the sentence.
-// Errors: invalid_argument.
+// Holds a view to a documented shape: f32, not null, the innermost dimension without gaps, the
+// others with any stride. `name` begins the sentence. Errors: invalid_argument.
+Status CheckShape(std::string_view name, const TensorView& view,
+                  std::initializer_list<int64_t> shape);
+
+// The same, and row-major without any gaps.
 Status CheckDense(std::string_view name, const TensorView& view,
                   std::initializer_list<int64_t> shape);
 

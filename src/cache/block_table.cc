@@ -1,5 +1,7 @@
 #include "cache/block_table.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace kvick {

@@ -6,32 +6,14 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
+#include "base/tensor_check.h"
 #include "cache/kv_cache_state.h"
 
 namespace kvick {
 namespace {
 
-// Documented shape [T, K, D] f32, checked. D without gaps.
-Status CheckWritten(const char* name, const TensorView& tensor, const KvLayout& layout,
-                    int64_t num_tokens) {
-  if (tensor.dtype != DType::kF32 || tensor.rank != 3) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: {} is {} of rank {}, f32 of rank 3 is wanted", name,
-                DTypeName(tensor.dtype), tensor.rank);
-  }
-  const auto& shape = tensor.shape;
-  if (shape[0] != num_tokens || shape[1] != layout.num_kv_heads || shape[2] != layout.head_dim) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: {} is [{}, {}, {}], [{} tokens, {} kv heads, {} head_dim] is wanted",
-                name, shape[0], shape[1], shape[2], num_tokens, layout.num_kv_heads,
-                layout.head_dim);
-  }
-  if (tensor.strides[2] != 1) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: {} has stride {} over head_dim, 1 is wanted", name, tensor.strides[2]);
-  }
-  return {};
-}
+// A sequence's most where no limit is set: far more than any machine has slots.
+constexpr int64_t kMaxTokens = int64_t{1} << 48;
 
 const float* Row(const TensorView& tensor, int64_t token, int64_t head) {
   return reinterpret_cast<const float*>(tensor.data) + token * tensor.strides[0] +
@@ -48,11 +30,12 @@ WritePlan::WritePlan(WritePlan&& other) noexcept
       num_layers_written_(other.num_layers_written_) {}
 
 WritePlan& WritePlan::operator=(WritePlan&& other) noexcept {
-  std::swap(cache_, other.cache_);
-  std::swap(sequence_, other.sequence_);
-  std::swap(first_position_, other.first_position_);
-  std::swap(num_tokens_, other.num_tokens_);
-  std::swap(num_layers_written_, other.num_layers_written_);
+  WritePlan taken(std::move(other));  // what this plan was ends with it
+  std::swap(cache_, taken.cache_);
+  std::swap(sequence_, taken.sequence_);
+  std::swap(first_position_, taken.first_position_);
+  std::swap(num_tokens_, taken.num_tokens_);
+  std::swap(num_layers_written_, taken.num_layers_written_);
   return *this;
 }
 
@@ -85,19 +68,19 @@ SequenceId KvCache::CreateSequence() { return state_->sequences.Create(); }
 Result<WritePlan> KvCache::Reserve(SequenceId sequence, int64_t num_tokens) {
   KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
   const KvConfig& config = state_->config;
-  const auto new_length = CheckedSum(table->length, num_tokens);
-  if (num_tokens < 1 || !new_length) {
+  if (num_tokens < 1) {
     return Fail(ErrorCode::kInvalidArgument,
                 "kv cache: {} tokens are reserved, at least 1 is wanted", num_tokens);
   }
-  if (config.max_sequence_tokens > 0 && *new_length > config.max_sequence_tokens) {
+  const int64_t most = config.max_sequence_tokens > 0 ? config.max_sequence_tokens : kMaxTokens;
+  if (num_tokens > most - table->length) {
     return Fail(ErrorCode::kExhausted,
-                "kv cache: {} more tokens would make sequence {} {} tokens long, {} is the most",
-                num_tokens, sequence.index, *new_length, config.max_sequence_tokens);
+                "kv cache: {} more tokens after {} in sequence {}, at most {} in all are possible",
+                num_tokens, table->length, sequence.index, most);
   }
   const int64_t used_slots = table->length % config.block_tokens;
   const bool copies_last = used_slots > 0 && state_->pool.is_shared(table->blocks.back());
-  const int64_t num_blocks = CeilDiv(*new_length, config.block_tokens);
+  const int64_t num_blocks = CeilDiv(table->length + num_tokens, config.block_tokens);
   const int64_t num_new = num_blocks - static_cast<int64_t>(table->blocks.size());
   if (num_new + (copies_last ? 1 : 0) > state_->pool.num_free()) {
     return Fail(ErrorCode::kExhausted,
@@ -118,8 +101,9 @@ Result<WritePlan> KvCache::Reserve(SequenceId sequence, int64_t num_tokens) {
 Status KvCache::Write(WritePlan& plan, int64_t layer, const TensorView& k, const TensorView& v) {
   KVICK_CHECK(plan.cache_ == this);
   const KvLayout& layout = this->layout();
-  KVICK_RETURN_IF_ERROR(CheckWritten("k", k, layout, plan.num_tokens_));
-  KVICK_RETURN_IF_ERROR(CheckWritten("v", v, layout, plan.num_tokens_));
+  const auto shape = {plan.num_tokens_, layout.num_kv_heads, layout.head_dim};
+  KVICK_RETURN_IF_ERROR(CheckShape("kv cache: k", k, shape));
+  KVICK_RETURN_IF_ERROR(CheckShape("kv cache: v", v, shape));
   if (layer != plan.num_layers_written_ || layer >= layout.num_layers) {
     return Fail(ErrorCode::kInvalidArgument,
                 "kv cache: layer {} is written, layer {} of {} is next", layer,

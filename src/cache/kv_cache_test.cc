@@ -118,8 +118,7 @@ TEST(KvCache, WritingAnotherNumberOfHeadsIsAnError) {
   const auto status =
       cache->Write(*plan, 0, ThreeDims(data, 2, 12, kDim), ThreeDims(data, 2, 12, kDim));
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().message,
-            "kv cache: k is [2, 12, 4], [2 tokens, 3 kv heads, 4 head_dim] is wanted");
+  EXPECT_EQ(status.error().message, "kv cache: k is f32 [2, 12, 4], f32 [2, 3, 4] is wanted");
   EXPECT_FALSE(
       cache->Write(*plan, 0, ThreeDims(data, 1, kHeads, kDim), ThreeDims(data, 1, kHeads, kDim)));
 }
@@ -287,6 +286,31 @@ TEST(KvCache, ABudgetInBytesBecomesBlocks) {
   EXPECT_EQ(KvCache::Create(config).error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST(KvCache, AnAssignedPlanEndsTheOneThatWasThere) {
+  auto cache = Make(SmallConfig());
+  const SequenceId a = cache->CreateSequence(), b = cache->CreateSequence();
+  auto plan = cache->Reserve(a, 1).value();
+  auto other = cache->Reserve(b, 1).value();
+  plan = std::move(other);
+  EXPECT_EQ(plan.sequence(), b);
+  EXPECT_TRUE(cache->Reserve(a, 1).has_value());
+  EXPECT_FALSE(cache->Reserve(b, 1).has_value());
+}
+
+TEST(KvCache, MoreTokensThanNumbersAreExhaustedNotOverflowing) {
+  auto cache = Make(SmallConfig());
+  const SequenceId sequence = cache->CreateSequence();
+  Append(*cache, sequence, 3, 1);
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(cache->Reserve(sequence, kHuge).error().code, ErrorCode::kExhausted);
+  EXPECT_EQ(cache->Reserve(sequence, kHuge - 3).error().code, ErrorCode::kExhausted);
+  KvConfig limited = SmallConfig();
+  limited.max_sequence_tokens = kHuge;
+  auto unlimited = Make(limited);
+  EXPECT_TRUE(unlimited->Reserve(unlimited->CreateSequence(), 5).has_value());
+  EXPECT_FALSE(unlimited->Reserve(unlimited->CreateSequence(), kHuge).has_value());
+}
+
 TEST(KvCache, AMachineThatCannotGiveItSaysHowMuchWouldFit) {
   KvConfig config = SmallConfig(16, std::numeric_limits<int32_t>::max());
   config.head_dim = 256;
@@ -304,7 +328,7 @@ TEST(KvCache, OnDemandStartsWhereUpFrontDoesNotFit) {
   config.head_dim = 256;
   config.num_layers = kLayers;
   config.fill = KvFill::kAsMapped;
-  config.commit = KvCommit::kOnDemand;  // ~200 GB of addresses
+  config.backing = KvBacking::kOnDemand;  // ~200 GB of addresses
   auto cache = KvCache::Create(config);
   ASSERT_TRUE(cache.has_value()) << cache.error().message;
   EXPECT_TRUE((*cache)->Reserve((*cache)->CreateSequence(), 1000).has_value());

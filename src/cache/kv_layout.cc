@@ -2,12 +2,11 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "base/memory.h"
 #include "kvick/kv_cache.h"
 
 namespace kvick {
 namespace {
-
-constexpr int64_t kMaxBlockBytes = int64_t{1} << 62;
 
 Status CheckPositive(const char* name, int64_t value) {
   if (value > 0) return {};
@@ -36,7 +35,7 @@ Result<KvLayout> KvLayout::Create(const KvConfig& config) {
   const auto block_bytes =
       CheckedProduct({2, config.num_layers, config.num_kv_heads, config.head_dim,
                       config.block_tokens, DTypeBytes(config.dtype)});
-  if (!block_bytes || *block_bytes > kMaxBlockBytes) {
+  if (!block_bytes || *block_bytes > MappedRegion::kMaxBytes) {
     return Fail(ErrorCode::kInvalidArgument,
                 "kv cache: a block of 2 x {} layers x {} heads x {} x {} tokens is over 2^62 bytes",
                 config.num_layers, config.num_kv_heads, config.head_dim, config.block_tokens);

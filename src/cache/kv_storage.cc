@@ -34,7 +34,7 @@ Result<int64_t> NumBlocks(const KvConfig& config, const KvLayout& layout) {
                 config.num_blocks, config.max_bytes, layout.block_stride);
   }
   const auto bytes = CheckedProduct({num_blocks, layout.block_stride});
-  if (!bytes || *bytes > std::numeric_limits<int64_t>::max() / 4 ||
+  if (!bytes || *bytes > MappedRegion::kMaxBytes ||
       num_blocks > std::numeric_limits<int32_t>::max()) {
     return Fail(ErrorCode::kInvalidArgument,
                 "kv cache: {} blocks of {} bytes are more than any machine has", num_blocks,
@@ -50,13 +50,14 @@ Result<KvStorage> KvStorage::Create(KvConfig& config) {
   KVICK_ASSIGN_OR_RETURN(config.num_blocks, NumBlocks(config, layout));
   const int64_t num_bytes = config.num_blocks * layout.block_stride;
   auto region = MappedRegion::Create(
-      num_bytes, config.commit == KvCommit::kUpFront ? Commit::kUpFront : Commit::kOnDemand);
+      num_bytes, config.backing == KvBacking::kUpFront ? Backing::kUpFront : Backing::kOnDemand);
   if (!region) {
-    const int64_t fit = AvailableMemoryBytes() / layout.block_stride;
+    const int64_t available = AvailableMemoryBytes();
+    const int64_t fit = available / layout.block_stride;
     return Fail(region.error().code,
                 "kv cache: {} blocks of {} tokens need {} bytes and the machine has {} available, "
                 "which is room for {} blocks, {} tokens",
-                config.num_blocks, layout.block_tokens, num_bytes, AvailableMemoryBytes(), fit,
+                config.num_blocks, layout.block_tokens, num_bytes, available, fit,
                 fit * layout.block_tokens);
   }
   KvStorage storage(layout, config.fill, *std::move(region));

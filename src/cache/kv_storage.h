@@ -1,6 +1,8 @@
 #ifndef KVICK_CACHE_KV_STORAGE_H_
 #define KVICK_CACHE_KV_STORAGE_H_
 
+#include <utility>
+
 #include "base/memory.h"
 #include "kvick/kv_cache.h"
 #include "kvick/kv_layout.h"

@@ -14,8 +14,9 @@ struct ContextSize {
   bool is_capped = false;
 };
 
-// What a sequence may hold, given what the machine has. `geometry` is a KvConfig of the model.
-// Errors: invalid_argument: an option out of range;  exhausted: not one block a sequence fits.
+// What a sequence may hold, given what the machine has: half of it goes to caches, or without one
+// to the activations of a pass over the whole text. Errors: invalid_argument: an option out of
+// range;  exhausted: not one block a sequence fits.
 Result<ContextSize> ChooseContext(const ModelInfo& info, const EngineOptions& options,
                                   int64_t available_bytes);
 

@@ -32,6 +32,19 @@ TEST(ChooseContext, TakesHalfOfTheMemoryInWholeBlocks) {
   EXPECT_EQ(ChooseContext(SmallInfo(), contiguous, 2 * 64 * 100)->tokens, 25);
 }
 
+TEST(ChooseContext, WithoutACacheActivationsTakeTheHalf) {
+  ModelInfo info = SmallInfo();
+  info.max_positions = int64_t{1} << 40;  // a header may say so
+  info.hidden_size = 16;
+  info.num_heads = 2;
+  info.intermediate_size = 24;
+  EngineOptions options;
+  options.cache_use = CacheUse::kRecompute;
+  const auto context = ChooseContext(info, options, 1 << 20);
+  EXPECT_TRUE(context->is_capped);
+  EXPECT_LT(context->tokens, (1 << 20) / 2 / (4 * 3 * 16));
+}
+
 TEST(ChooseContext, ASetOneIsTaken) {
   EngineOptions options;
   options.context_tokens = 5000;

@@ -46,6 +46,7 @@ struct Engine::State {
   std::unique_ptr<KvCache> cache;  // null with CacheUse::kRecompute
   std::unique_ptr<ModelRunner> runner;
   EngineStats stats;
+  int64_t num_prompt_done = 0;  // prompt tokens that passes of this Generate have taken in
 
   // One pass: who takes part, with what. Kept so that a pass allocates nothing.
   std::vector<Active> active;
@@ -64,7 +65,7 @@ struct Engine::State {
   Status RecomputedPass();
   void Count(Clock::time_point start);
   Status TakeTokens(const EngineCallbacks& callbacks);
-  Status TakeToken(Active& active, std::span<const float> logits, const EngineCallbacks& callbacks);
+  Status TakeToken(Active& a, std::span<const float> row_logits, const EngineCallbacks& callbacks);
   Status Retire(const EngineCallbacks& callbacks);
   Status RunAll(std::span<const GenerateRequest> requests, std::span<GenerateResult> results,
                 const EngineCallbacks& callbacks);
@@ -104,6 +105,7 @@ void Engine::State::Admit(std::span<const GenerateRequest> requests, int64_t req
   const GenerateRequest& request = requests[static_cast<size_t>(request_idx)];
   GenerateResult& result = results[static_cast<size_t>(request_idx)];
   if (request.max_new_tokens == 0) {
+    num_prompt_done += static_cast<int64_t>(request.prompt.size());  // nothing to do for it
     if (callbacks.on_finish) callbacks.on_finish(request_idx);
     return;
   }
@@ -187,6 +189,7 @@ Status Engine::State::TakeTokens(const EngineCallbacks& callbacks) {
   size_t row = 0;
   for (Active& a : active) {
     if (a.num_now == 0) continue;
+    if (a.is_in_prompt()) num_prompt_done += a.num_now;
     a.num_done += a.num_now;
     const auto row_logits = std::span(logits).subspan(row++ * vocab_size, vocab_size);
     if (a.num_left() == 0) KVICK_RETURN_IF_ERROR(TakeToken(a, row_logits, callbacks));
@@ -231,6 +234,7 @@ Status Engine::State::Retire(const EngineCallbacks& callbacks) {
 Status Engine::State::RunAll(std::span<const GenerateRequest> requests,
                              std::span<GenerateResult> results, const EngineCallbacks& callbacks) {
   const auto num_requests = static_cast<int64_t>(requests.size());
+  num_prompt_done = 0;
   for (int64_t num_admitted = 0;;) {
     while (num_admitted < num_requests &&
            static_cast<int64_t>(active.size()) < options.max_sequences) {
@@ -257,15 +261,11 @@ void Engine::State::Clear() {
 void Engine::State::ReportPrompt(std::span<const GenerateRequest> requests,
                                  const EngineCallbacks& callbacks) const {
   if (!callbacks.on_prompt) return;
-  int64_t num_total = 0, num_waiting = 0;
+  int64_t num_total = 0;
   for (const GenerateRequest& request : requests) {
     num_total += static_cast<int64_t>(request.prompt.size());
   }
-  for (const Active& a : active) {
-    num_waiting +=
-        std::max<int64_t>(0, static_cast<int64_t>(a.request->prompt.size()) - a.num_done);
-  }
-  callbacks.on_prompt(num_total - num_waiting, num_total);
+  callbacks.on_prompt(num_prompt_done, num_total);
 }
 
 Status Engine::State::CachedLogits(SequenceId sequence, std::span<const int32_t> tokens,
@@ -327,9 +327,11 @@ Result<std::unique_ptr<Engine>> Engine::Create(const Model& model, const EngineO
   runner.kv_dtype = options.kv_dtype;
   runner.isa = options.isa;
   runner.num_threads = options.num_threads;
+  runner.max_slices = options.max_sequences;
   runner.max_batch_tokens =
       std::min(state->max_batch_tokens(), options.max_sequences * state->context.tokens);
   KVICK_ASSIGN_OR_RETURN(state->runner, ModelRunner::Create(model, runner));
+  state->options.isa = state->runner->isa();  // the caller's string may not live
   if (options.cache_use == CacheUse::kCached) {
     KVICK_ASSIGN_OR_RETURN(
         state->cache, KvCache::Create(CacheConfig(model.info(), options, state->context.tokens)));

@@ -128,6 +128,18 @@ TEST(Engine, CallbacksHearEveryTokenAndMayCancel) {
   EXPECT_EQ(progress.back(), 30);
 }
 
+TEST(Engine, RequestsThatWaitAreNotCountedAsDone) {
+  const OpenedRandomLlama opened({});
+  auto engine = Engine::Create(*opened.model, {.max_sequences = 1}).value();
+  std::vector<int64_t> progress;
+  EngineCallbacks callbacks;
+  callbacks.on_prompt = [&](int64_t done, int64_t) {
+    if (progress.empty() || progress.back() != done) progress.push_back(done);
+  };
+  ASSERT_TRUE(engine->Generate(std::vector{Request(10, 1, 3), Request(20, 2, 3)}, callbacks));
+  EXPECT_EQ(progress, (std::vector<int64_t>{10, 30}));
+}
+
 TEST(Engine, RefusesRequestsThatCannotBeAndRunsNone) {
   const OpenedRandomLlama opened({});
   auto engine = Engine::Create(*opened.model, {.context_tokens = 20}).value();

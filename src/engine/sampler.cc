@@ -34,10 +34,10 @@ Result<int32_t> ArgMax(std::span<const float> logits) {
     if (best < 0 || logits[i] > logits[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
   }
   if (best >= 0 && std::isfinite(logits[static_cast<size_t>(best)])) return best;
+  const float largest = best < 0 ? NAN : logits[static_cast<size_t>(best)];
   return Fail(ErrorCode::kInternal,
-              "sampling: none of {} logits is a finite number: the weights are "
-              "damaged, or too large for their number type",
-              logits.size());
+              "sampling: the largest of {} logits is {}, a finite number is wanted", logits.size(),
+              largest);
 }
 
 Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(options.seed) {}

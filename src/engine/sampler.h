@@ -14,18 +14,18 @@ namespace kvick {
 // Errors: invalid_argument: an option out of its range.
 Status CheckSampling(const SamplingOptions& options);
 
-// The index of the largest logit, the lowest of equals.
-// Errors: internal: none is a number.
+// The index of the largest logit, the lowest of equals; NaN is passed over.
+// Errors: internal: there is none, or it is infinite.
 Result<int32_t> ArgMax(std::span<const float> logits);
 
-// Chooses tokens for one request. The same logits, options and seed give the same tokens on every
-// machine. Allocates nothing after the first token.
+// Chooses tokens for one request. The same logits, options and seed give the same tokens. Allocates
+// nothing after the first token.
 class Sampler {
  public:
   // REQUIRES: CheckSampling(options).
   explicit Sampler(const SamplingOptions& options);
 
-  // Errors: internal: no logit is a number.
+  // Errors: as ArgMax.
   Result<int32_t> Sample(std::span<const float> logits);
 
  private:

@@ -45,10 +45,9 @@ Forward::Forward(const ModelFile& file, const Exec& exec, int64_t max_tokens)
 Result<std::unique_ptr<Forward>> Forward::Create(const ModelFile& file,
                                                  const AttentionConfig& attention,
                                                  int64_t max_tokens) {
+  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(attention.isa, attention.num_threads));
   KVICK_ASSIGN_OR_RETURN(auto attend, Attention::Create(attention));
-  KVICK_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(attend->isa()));
-  auto forward =
-      std::unique_ptr<Forward>(new Forward(file, {isa, attention.num_threads}, max_tokens));
+  auto forward = std::unique_ptr<Forward>(new Forward(file, exec, max_tokens));
   forward->attention_ = std::move(attend);
   KVICK_RETURN_IF_ERROR(forward->Allocate());
   return forward;
@@ -83,7 +82,7 @@ Status Forward::Allocate() {
   }
   const int64_t scratch_bytes = LinearScratch(exec_, weights_, max_tokens_);
   KVICK_ASSIGN_OR_RETURN(
-      memory_, MappedRegion::Create(total + scratch_bytes + kAlignment, Commit::kOnDemand));
+      memory_, MappedRegion::Create(total + scratch_bytes + kAlignment, Backing::kOnDemand));
   std::byte* next = memory_.data();
   for (const auto& [pointer, width] : buffers) {
     *pointer = reinterpret_cast<float*>(next);
@@ -122,9 +121,8 @@ Status Forward::AttentionBlock(int64_t layer, const ForwardStep& step) {
   const auto num_tokens = static_cast<int64_t>(step.tokens.size());
   const int64_t heads = config_.num_heads, kv_heads = config_.num_kv_heads, dim = config_.head_dim;
   Norm(w.attention_norm, num_tokens);
-  // What is attended to is decided here, and small differences grow: on bf16 tiles, rounded
-  // activations in these three alone made the logits' error 3.3e-2 instead of 2.2e-2 (a model of
-  // random weights, against double precision). They are a tenth of the multiplications.
+  // What is attended to is decided here, and small differences grow: of all projections these alone
+  // gain from the second bf16 (docs/numerics.md), and they are a tenth of the multiplications.
   Project({w.q, w.q_bias, TilePrecision::kSplit}, num_tokens, normed_, q_);
   Project({w.k, w.k_bias, TilePrecision::kSplit}, num_tokens, normed_, k_);
   Project({w.v, w.v_bias, TilePrecision::kSplit}, num_tokens, normed_, v_);

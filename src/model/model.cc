@@ -11,10 +11,12 @@
 namespace kvick {
 namespace {
 
-Result<std::optional<Tokenizer>> OpenTokenizer(const ModelFile& file) {
+// nullopt where the model has none.
+Result<std::optional<Tokenizer>> TokenizerOf(const ModelFile& file) {
   if (file.gguf() != nullptr) {
-    if (!HasTokenizer(*file.gguf())) return std::nullopt;
-    return TokenizerFromGguf(*file.gguf());
+    Result<Tokenizer> tokenizer = TokenizerFromGguf(*file.gguf());
+    if (!tokenizer && tokenizer.error().code == ErrorCode::kNotFound) return std::nullopt;
+    return tokenizer;
   }
   const HfFolder& folder = *file.hf_folder();
   if (!folder.tokenizer_path()) return std::nullopt;
@@ -36,7 +38,7 @@ ModelInfo InfoOf(const ModelFile& file, const std::optional<Tokenizer>& tokenize
   info.max_positions = config.max_positions;
   info.weight_dtype = file.weights().layers.front().q.dtype;
   info.bos_id = config.bos_id;
-  info.end_ids = config.eos_ids;
+  info.end_ids = config.end_ids;
   if (tokenizer) {
     if (!info.bos_id) info.bos_id = tokenizer->bos_id();
     info.end_ids.insert(info.end_ids.end(), tokenizer->end_ids().begin(),
@@ -67,7 +69,7 @@ Model::~Model() = default;
 
 Result<std::unique_ptr<Model>> Model::Open(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path));
-  KVICK_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer(file));
+  KVICK_ASSIGN_OR_RETURN(auto tokenizer, TokenizerOf(file));
   ModelInfo info = InfoOf(file, tokenizer);
   return std::unique_ptr<Model>(new Model(
       std::make_unique<Parts>(Parts{std::move(file), std::move(tokenizer), std::move(info)})));
@@ -76,9 +78,11 @@ Result<std::unique_ptr<Model>> Model::Open(const std::string& path) {
 const ModelInfo& Model::info() const { return parts_->info; }
 bool Model::has_tokenizer() const { return parts_->tokenizer.has_value(); }
 
-Result<std::vector<int32_t>> Model::Encode(std::string_view text) const {
+Result<std::vector<int32_t>> Model::Encode(std::string_view text,
+                                           const TextOptions& options) const {
   if (!parts_->tokenizer) return NoTokenizer();
-  return parts_->tokenizer->Encode(text);
+  return parts_->tokenizer->Encode(
+      text, {.add_special = options.add_special, .parse_special = options.parse_special});
 }
 
 Result<std::string> Model::Decode(std::span<const int32_t> ids) const {

@@ -5,10 +5,11 @@
 
 #include "formats/tokenizer.h"
 #include "kvick/model.h"
-#include "model/weights.h"
+#include "model/model_file.h"
 
 namespace kvick {
 
+// What a Model is made of, for the sources of this library.
 struct Model::Parts {
   ModelFile file;
   std::optional<Tokenizer> tokenizer;

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
-#include "base/threads.h"
+#include "base/exec.h"
 #include "kvick/model.h"
 #include "model/forward.h"
 #include "model/kv_target.h"
@@ -13,7 +13,13 @@
 namespace kvick {
 namespace {
 
-constexpr int64_t kMaxBatchTokens = int64_t{1} << 24;
+constexpr int64_t kMaxBatchTokens = int64_t{1} << 31;
+
+Status CheckRange(const char* name, int64_t value, int64_t most) {
+  if (value >= 1 && value <= most) return {};
+  return Fail(ErrorCode::kInvalidArgument, "model: {} is {}, 1 to {} is possible", name, value,
+              most);
+}
 
 }  // namespace
 
@@ -22,6 +28,7 @@ struct ModelRunner::State {
   AttentionConfig attention;
   std::unique_ptr<Forward> forward;
   std::unique_ptr<CacheTarget> cache_target;
+  int64_t max_slices = 0;
   // [max_batch_tokens] each: the step that is being run.
   std::vector<int32_t> tokens;
   std::vector<int64_t> positions;
@@ -82,25 +89,22 @@ ModelRunner::~ModelRunner() = default;
 Result<std::unique_ptr<ModelRunner>> ModelRunner::Create(const Model& model,
                                                          const RunnerOptions& options) {
   const ModelInfo& info = model.info();
-  if (options.max_batch_tokens < 1 || options.max_batch_tokens > kMaxBatchTokens ||
-      options.num_threads < 0) {
-    return Fail(
-        ErrorCode::kInvalidArgument,
-        "model: max_batch_tokens is {} and num_threads {}, 1 to {} and 0 or more are wanted",
-        options.max_batch_tokens, options.num_threads, kMaxBatchTokens);
-  }
+  KVICK_RETURN_IF_ERROR(CheckRange("max_batch_tokens", options.max_batch_tokens, kMaxBatchTokens));
+  KVICK_RETURN_IF_ERROR(CheckRange("max_slices", options.max_slices, kMaxBatchTokens));
+  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.isa, options.num_threads));
   auto state = std::make_unique<State>();
   state->model = &model.parts();
   state->attention.num_heads = info.num_heads;
   state->attention.num_kv_heads = info.num_kv_heads;
   state->attention.head_dim = info.head_dim;
   state->attention.dtype = options.kv_dtype.value_or(info.DefaultKvDType());
-  state->attention.isa = options.isa;
-  state->attention.num_threads = options.num_threads > 0 ? options.num_threads : NumUsableCores();
+  state->attention.isa = IsaName(exec.isa);
+  state->attention.num_threads = exec.num_threads;
   KVICK_ASSIGN_OR_RETURN(state->forward, Forward::Create(state->model->file, state->attention,
                                                          options.max_batch_tokens));
+  state->max_slices = options.max_slices;
+  state->cache_target = std::make_unique<CacheTarget>(options.max_slices);
   const auto max_tokens = static_cast<size_t>(options.max_batch_tokens);
-  state->cache_target = std::make_unique<CacheTarget>(options.max_batch_tokens);
   state->tokens.reserve(max_tokens);
   state->positions.reserve(max_tokens);
   state->output_rows.reserve(max_tokens);
@@ -110,6 +114,11 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Create(const Model& model,
 Status ModelRunner::Run(KvCache& cache, std::span<const RunnerSlice> slices, LogitsOf which,
                         std::span<float> logits) {
   KVICK_RETURN_IF_ERROR(state_->CheckCache(cache));
+  if (static_cast<int64_t>(slices.size()) > state_->max_slices) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "model: {} slices in one pass, at most {} are possible", slices.size(),
+                state_->max_slices);
+  }
   int64_t num_tokens = 0;
   for (const RunnerSlice& slice : slices) {
     KVICK_RETURN_IF_ERROR(state_->CheckTokens(slice.tokens));

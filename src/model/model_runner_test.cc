@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/allocation_counter_testing.h"
+#include "base/allocation_counter.h"
 #include "base/isa.h"
 #include "kvick/model.h"
 #include "model/forward_ref.h"
@@ -21,14 +21,6 @@ namespace {
 using testing::OpenedRandomLlama;
 using testing::RandomLlama;
 using testing::RandomTokens;
-
-std::vector<Isa> AvailableIsas() {
-  std::vector<Isa> isas;
-  for (const Isa isa : AllIsas()) {
-    if (IsaAvailable(isa)) isas.push_back(isa);
-  }
-  return isas;
-}
 
 // One way to cut the work.
 struct Cut {
@@ -112,8 +104,7 @@ TEST(ModelRunner, IsNearTheDoublePrecisionReference) {
       const std::vector<int32_t> tokens = RandomTokens(40, llama.vocab_size, 5);
       const std::vector<double> wanted = ForwardRef(opened.model->parts().file, tokens);
       for (const Isa isa : AvailableIsas()) {
-        const bool on_tiles =
-            dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
+        const bool on_tiles = UsesTiles(isa, dtype);
         const auto logits = RunCut(*opened.model, isa, DType::kF32, tokens, {});
         EXPECT_LT(RelativeError(logits, wanted), on_tiles ? 1e-2 : 1e-5)
             << IsaName(isa) << " " << DTypeName(dtype);
@@ -235,11 +226,11 @@ TEST(ModelRunner, ADecodeStepAllocatesNothing) {
         return ran && cache->Commit(*std::move(plan)).has_value();
       };
       ASSERT_TRUE(step(1));  // threads start once
-      const int64_t before = testing::NumAllocations();
+      const int64_t before = NumAllocations();
       bool all_ran = true;
       for (int32_t token = 0; token < 50; ++token)
         all_ran = step(token) && all_ran;  // 3 new blocks
-      EXPECT_EQ(testing::NumAllocations() - before, 0) << IsaName(isa) << " " << DTypeName(dtype);
+      EXPECT_EQ(NumAllocations() - before, 0) << IsaName(isa) << " " << DTypeName(dtype);
       EXPECT_TRUE(all_ran);
     }
   }
@@ -247,10 +238,10 @@ TEST(ModelRunner, ADecodeStepAllocatesNothing) {
 
 // The counter itself: it must see what it is there to see.
 TEST(AllocationCounter, Counts) {
-  const int64_t before = testing::NumAllocations();
+  const int64_t before = NumAllocations();
   std::function<void()> fill = [] { std::vector<int> numbers(1000); };
   fill();
-  EXPECT_GE(testing::NumAllocations() - before, 1);
+  EXPECT_GE(NumAllocations() - before, 1);
 }
 
 TEST(ModelRunner, RefusesWhatDoesNotFit) {

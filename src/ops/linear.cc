@@ -217,10 +217,6 @@ void LinearOnVectors(const Exec& exec, const LinearArgs& args, int64_t row_bytes
   });
 }
 
-bool UsesTiles(Isa isa, DType dtype) {
-  return dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
-}
-
 }  // namespace
 
 int64_t LinearScratchBytes(Isa isa, DType dtype, int64_t max_tokens, int64_t num_cols) {

@@ -69,10 +69,6 @@ struct Problem {
 
 constexpr TilePrecision kPrecisions[] = {TilePrecision::kRounded, TilePrecision::kSplit};
 
-bool UsesTiles(Isa isa, DType dtype) {
-  return dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
-}
-
 std::vector<float> RunLinear(const Exec& exec, const Problem& problem, const float* x,
                              int64_t num_tokens) {
   const MatrixView& w = problem.w;

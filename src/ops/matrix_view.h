@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "kvick/tensor.h"
 
@@ -16,6 +17,10 @@ struct MatrixView {
   int64_t num_rows = 0;
   int64_t num_cols = 0;  // a multiple of 32 for kQ8_0
 };
+
+// Row `row` as f32, exactly: the plain way to read weights, for references.
+// REQUIRES: row in [0, num_rows).
+std::vector<float> WeightRow(const MatrixView& w, int64_t row);
 
 }  // namespace kvick
 

@@ -4,21 +4,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/dtype.h"
+#include "ops/matrix_view.h"
 
 namespace kvick {
-namespace {
-
-// Row n of w, copied to where it is aligned, as f32.
-std::vector<float> WeightRow(const MatrixView& w, int64_t n) {
-  const int64_t row_bytes = DTypeRowBytes(w.dtype, w.num_cols).value();
-  const std::vector<std::byte> bytes(w.data + n * row_bytes, w.data + (n + 1) * row_bytes);
-  std::vector<float> row(static_cast<size_t>(w.num_cols));
-  ConvertToF32(w.dtype, bytes.data(), w.num_cols, row.data());
-  return row;
-}
-
-}  // namespace
 
 void LinearRef(const LinearArgs& args, double* y, double* magnitude) {
   const int64_t num_rows = args.w.num_rows, num_cols = args.w.num_cols;

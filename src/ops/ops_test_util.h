@@ -13,13 +13,6 @@ namespace kvick {
 inline constexpr double kF32HalfUlp = 0x1p-24;  // relative error of one f32 rounding
 inline constexpr double kBF16HalfUlp = 0x1p-8;  // of one bf16 rounding
 
-inline std::vector<Isa> AvailableIsas() {
-  std::vector<Isa> available;
-  for (Isa isa : AllIsas())
-    if (IsaAvailable(isa)) available.push_back(isa);
-  return available;
-}
-
 inline std::vector<float> RandomFloats(int64_t n, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;

@@ -57,7 +57,7 @@ class IdentityTest(CliTest):
     def test_logits_however_cut_in_each_number_type(self):
         for model in models():
             for isa in isas():
-                tokens = random_tokens(model, 20 if QUICK else 72, "types")
+                tokens = random_tokens(model, 20 if QUICK else 40, "types")
                 seen = {self.check_cuts(model, tokens, _SOME_CUTS, "--isa", isa, "-ctk", dtype)
                         for dtype in ("bf16", "f16", "f32")}
                 self.assertEqual(len(seen), 3, "-ctk changes nothing")

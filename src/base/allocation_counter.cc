@@ -1,4 +1,4 @@
-#include "base/allocation_counter_testing.h"
+#include "base/allocation_counter.h"
 
 #include <atomic>
 #include <cstddef>
@@ -11,11 +11,11 @@ std::atomic<int64_t> num_allocations{0};
 
 }  // namespace
 
-namespace kvick::testing {
+namespace kvick {
 
 int64_t NumAllocations() { return num_allocations.load(); }
 
-}  // namespace kvick::testing
+}  // namespace kvick
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 

@@ -1,0 +1,147 @@
+// kvick prove: shows on this machine that the cache changes no answer, and what it costs.
+
+#include <fmt/color.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "base/allocation_counter.h"
+#include "base/check.h"
+#include "cli.h"
+#include "prove/prover.h"
+
+namespace kvick::cli {
+namespace {
+
+struct ProveVerbOptions {
+  std::string model;
+  std::string inject;
+  std::string report;
+  ProveOptions prove;
+  bool json = false;
+};
+
+nlohmann::json ClaimsJson(const ProofSection& section) {
+  nlohmann::json claims = nlohmann::json::array();
+  for (const Claim& claim : section.claims) {
+    claims.push_back(
+        {{"asked", claim.asked}, {"measured", claim.measured}, {"holds", claim.holds}});
+  }
+  return claims;
+}
+
+nlohmann::json UsageJson(const KvUsage& usage, int64_t num_fit) {
+  return {{"reserved_bytes", usage.reserved_bytes},
+          {"used_bytes", usage.used_bytes},
+          {"empty_bytes", usage.empty_bytes},
+          {"requests_that_fit", num_fit}};
+}
+
+nlohmann::json ProofJson(const Proof& proof) {
+  nlohmann::json sections = nlohmann::json::array();
+  for (const ProofSection& section : proof.sections) {
+    sections.push_back({{"name", section.name},
+                        {"title", section.title},
+                        {"holds", section.holds()},
+                        {"claims", ClaimsJson(section)}});
+  }
+  nlohmann::json bugs = nlohmann::json::array();
+  for (const BugTrace& bug : proof.bugs) {
+    bugs.push_back({{"name", bug.name},
+                    {"description", bug.description},
+                    {"first_wrong_token", bug.first_wrong_token}});
+  }
+  const WasteFigures& waste = proof.waste;
+  return {{"holds", proof.holds()},
+          {"model", proof.model_path},
+          {"isa", proof.isa},
+          {"threads", proof.num_threads},
+          {"read_gbps", proof.read_gbps},
+          {"injected", proof.injected.empty() ? nlohmann::json() : nlohmann::json(proof.injected)},
+          {"sections", std::move(sections)},
+          {"bugs", std::move(bugs)},
+          {"step_times",
+           {{"positions", proof.step_times.positions},
+            {"cached_us", proof.step_times.cached_us},
+            {"recomputed_us", proof.step_times.recomputed_us},
+            {"concatenated_us", proof.step_times.concatenated_us}}},
+          {"hidden_cost",
+           {{"contiguous", UsageJson(waste.contiguous, waste.contiguous_requests_that_fit)},
+            {"paged", UsageJson(waste.paged, waste.paged_requests_that_fit)}}}};
+}
+
+// "holds" or "FAILS", coloured where a terminal shows it.
+std::string Verdict(bool holds) {
+  const char* text = holds ? "holds" : "FAILS";
+  if (isatty(STDOUT_FILENO) != 1) return text;
+  const auto style =
+      fmt::emphasis::bold | fg(holds ? fmt::terminal_color::green : fmt::terminal_color::red);
+  return fmt::format(style, "{}", text);
+}
+
+void PrintProof(const Proof& proof) {
+  fmt::print("model    {}\nmachine  {}, {} threads, reads {:.1f} GB/s\n", proof.model_path,
+             proof.isa, proof.num_threads, proof.read_gbps);
+  if (!proof.injected.empty()) fmt::print("planted  {}\n", proof.injected);
+  for (const ProofSection& section : proof.sections) {
+    fmt::print("\n{}\n", section.title);
+    for (const Claim& claim : section.claims) {
+      fmt::print("  {}  {}\n         {}\n", Verdict(claim.holds), claim.asked, claim.measured);
+    }
+  }
+  int64_t num_claims = 0, num_held = 0;
+  for (const ProofSection& section : proof.sections) {
+    for (const Claim& claim : section.claims) {
+      ++num_claims;
+      num_held += claim.holds ? 1 : 0;
+    }
+  }
+  fmt::print("\n{}  {} of {} claims\n", Verdict(proof.holds()), num_held, num_claims);
+}
+
+Status RunProve(const ProveVerbOptions& options) {
+  ProveOptions prove = options.prove;
+  if (!options.inject.empty()) {
+    KVICK_ASSIGN_OR_RETURN(prove.inject, ParsePlantedBug(options.inject));
+  }
+  KVICK_ASSIGN_OR_RETURN(const auto model, Model::Open(options.model));
+  Progress progress("proving");
+  int64_t num_sections = 0;
+  prove.on_section = [&](std::string_view) { progress.Show(num_sections++, 8); };
+  prove.num_allocations = NumAllocations;
+  KVICK_ASSIGN_OR_RETURN(Proof proof, Prove(*model, prove));
+  progress.Clear();
+  proof.model_path = options.model;
+  if (options.json) {
+    PrintJson(ProofJson(proof));
+  } else {
+    PrintProof(proof);
+  }
+  if (proof.holds()) return {};
+  return Fail(ErrorCode::kInternal, "the proof does not hold{}",
+              proof.injected.empty() ? "" : ", as it must not with a planted bug");
+}
+
+}  // namespace
+
+Verb AddProve(CLI::App& app) {
+  auto options = std::make_shared<ProveVerbOptions>();
+  app.add_option("-m,--model", options->model, "GGUF file or Hugging Face folder")->required();
+  app.add_option("-n,--predict", options->prove.num_tokens, "new tokens of each text")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--inject", options->inject, "leave a bug planted: the proof must fail")
+      ->check(CLI::IsMember({"rope", "mask", "reset", "heads"}));
+  app.add_option("--isa", options->prove.isa, "implementation of the kernels")
+      ->capture_default_str();
+  app.add_option("-t,--threads", options->prove.num_threads, "default: all usable cores")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--json", options->json, "print one JSON object");
+  app.footer("Example: kvick prove -m model.gguf");
+  return [options] { return RunProve(*options); };
+}
+
+}  // namespace kvick::cli

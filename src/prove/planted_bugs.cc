@@ -1,0 +1,158 @@
+#include "prove/planted_bugs.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "model/forward.h"
+#include "model/kv_target.h"
+#include "model/model_parts.h"
+
+namespace kvick {
+namespace {
+
+// Attention over the whole buffer: the view is as long as what was allocated.
+class WholeBufferTarget : public CacheTarget {
+ public:
+  explicit WholeBufferTarget(int64_t context_tokens)
+      : CacheTarget(1), context_tokens_(context_tokens) {}
+
+  std::span<const AttentionQuery> queries() const override {
+    query_ = CacheTarget::queries().front();
+    query_.kv.length = context_tokens_;
+    return {&query_, 1};
+  }
+
+ private:
+  int64_t context_tokens_;
+  mutable AttentionQuery query_;
+};
+
+// The wrong group is read, one too far. Behind the keys of the last group lie the values of the
+// first, as in the block.
+class WrongGroupTarget : public CacheTarget {
+ public:
+  WrongGroupTarget() : CacheTarget(1) {}
+
+  Status Write(int64_t layer, const TensorView& k, const TensorView& v) override {
+    const std::vector<float> next_k = NextGroup(k, v), next_v = NextGroup(v, k);
+    TensorView k_view = k, v_view = v;
+    k_view.data = reinterpret_cast<const std::byte*>(next_k.data());
+    v_view.data = reinterpret_cast<const std::byte*>(next_v.data());
+    return CacheTarget::Write(layer, k_view, v_view);
+  }
+
+ private:
+  // [T, K, D] with group g replaced by g + 1, the last one by the first of `behind`.
+  static std::vector<float> NextGroup(const TensorView& tensor, const TensorView& behind) {
+    const int64_t heads = tensor.shape[1], dim = tensor.shape[2];
+    std::vector<float> next;
+    for (int64_t t = 0; t < tensor.shape[0]; ++t) {
+      const auto* row = reinterpret_cast<const float*>(tensor.data) + t * heads * dim;
+      const auto* row_behind = reinterpret_cast<const float*>(behind.data) + t * heads * dim;
+      next.insert(next.end(), row + dim, row + heads * dim);
+      next.insert(next.end(), row_behind, row_behind + dim);
+    }
+    return next;
+  }
+};
+
+class PlantedSubject : public Subject {
+ public:
+  PlantedSubject(PlantedBug bug, std::unique_ptr<Forward> forward, std::unique_ptr<KvCache> cache)
+      : bug_(bug), forward_(std::move(forward)), cache_(std::move(cache)) {
+    const int64_t context_tokens = cache_->config().block_tokens;
+    if (bug == PlantedBug::kMask) {
+      target_ = std::make_unique<WholeBufferTarget>(context_tokens);
+    } else if (bug == PlantedBug::kHeads) {
+      target_ = std::make_unique<WrongGroupTarget>();
+    } else {
+      target_ = std::make_unique<CacheTarget>(1);
+    }
+  }
+
+  Status Begin() override {
+    if (bug_ == PlantedBug::kReset && sequence_) return {};  // the pointer stays where it was
+    if (sequence_) KVICK_RETURN_IF_ERROR(cache_->Drop(*sequence_));
+    sequence_ = cache_->CreateSequence();
+    return {};
+  }
+
+  Status Feed(std::span<const int32_t> tokens, std::span<float> logits) override {
+    KVICK_ASSIGN_OR_RETURN(WritePlan plan,
+                           cache_->Reserve(*sequence_, static_cast<int64_t>(tokens.size())));
+    // A decode step is a pass of its own: "position 0 of this pass" is how the bug comes about.
+    const bool is_decode = plan.first_position() > 0;
+    std::vector<int64_t> positions;
+    for (int64_t i = 0; i < plan.num_tokens(); ++i) {
+      positions.push_back(bug_ == PlantedBug::kRope && is_decode ? i : plan.position(i));
+    }
+    const auto last = static_cast<int32_t>(tokens.size() - 1);
+    const RunnerSlice slice{&plan, tokens};
+    target_->Begin(*cache_, {&slice, 1});
+    KVICK_RETURN_IF_ERROR(forward_->Run({tokens, positions, {&last, 1}, logits, target_.get()}));
+    return cache_->Commit(std::move(plan));
+  }
+
+ private:
+  PlantedBug bug_;
+  std::unique_ptr<Forward> forward_;
+  std::unique_ptr<KvCache> cache_;
+  std::unique_ptr<CacheTarget> target_;
+  std::optional<SequenceId> sequence_;
+};
+
+}  // namespace
+
+std::string_view PlantedBugName(PlantedBug bug) {
+  switch (bug) {
+    case PlantedBug::kRope:
+      return "rope";
+    case PlantedBug::kMask:
+      return "mask";
+    case PlantedBug::kReset:
+      return "reset";
+    case PlantedBug::kHeads:
+      return "heads";
+  }
+  return "unknown";
+}
+
+std::string_view PlantedBugDescription(PlantedBug bug) {
+  switch (bug) {
+    case PlantedBug::kRope:
+      return "decode steps rotate by position 0 of their own pass";
+    case PlantedBug::kMask:
+      return "attention over the whole buffer, empty slots included";
+    case PlantedBug::kReset:
+      return "the pointer is kept from the last request";
+    case PlantedBug::kHeads:
+      return "query heads read the group after their own";
+  }
+  return "unknown";
+}
+
+Result<PlantedBug> ParsePlantedBug(std::string_view name) {
+  for (const PlantedBug bug : kPlantedBugs) {
+    if (PlantedBugName(bug) == name) return bug;
+  }
+  return Fail(ErrorCode::kInvalidArgument,
+              "no bug is named \"{}\", these are: rope, mask, reset, heads", name);
+}
+
+Result<std::unique_ptr<Subject>> MakePlantedSubject(const Model& model, PlantedBug bug,
+                                                    const SubjectOptions& options) {
+  const ModelInfo& info = model.info();
+  const AttentionConfig attention = AttentionOf(info, options);
+  KVICK_ASSIGN_OR_RETURN(auto forward,
+                         Forward::Create(model.parts().file, attention, options.context_tokens));
+  KVICK_ASSIGN_OR_RETURN(
+      auto cache,
+      KvCache::Create(info.KvGeometry(attention.dtype).Contiguous(1, options.context_tokens)));
+  return std::make_unique<PlantedSubject>(bug, std::move(forward), std::move(cache));
+}
+
+}  // namespace kvick

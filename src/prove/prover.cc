@@ -1,0 +1,132 @@
+#include "prove/prover.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/isa.h"
+#include "base/threads.h"
+#include "prove/read_bandwidth.h"
+#include "prove/sections.h"
+
+namespace kvick {
+namespace {
+
+constexpr const char* kTexts[] = {"Once upon a time", "The", "To be, or not to be: that is the"};
+constexpr int64_t kLengths[] = {5, 17, 40};
+
+// Some texts; without a tokenizer some ids that a simple generator gives.
+std::vector<std::vector<int32_t>> MakePrompts(const Model& model) {
+  std::vector<std::vector<int32_t>> prompts;
+  if (model.has_tokenizer()) {
+    for (const char* text : kTexts) prompts.push_back(*model.Encode(text));
+    return prompts;
+  }
+  uint32_t state = 1;
+  for (const int64_t length : kLengths) {
+    std::vector<int32_t>& prompt = prompts.emplace_back();
+    for (int64_t i = 0; i < length; ++i) {
+      state = state * 1664525u + 1013904223u;
+      prompt.push_back(static_cast<int32_t>((state >> 8) % model.info().vocab_size));
+    }
+  }
+  return prompts;
+}
+
+int64_t LongestPrompt(std::span<const std::vector<int32_t>> prompts) {
+  size_t longest = 0;
+  for (const auto& prompt : prompts) longest = std::max(longest, prompt.size());
+  return static_cast<int64_t>(longest);
+}
+
+struct NamedSection {
+  const char* title;
+  Result<ProofSection> (*prove)(ProofContext& context);
+};
+
+constexpr NamedSection kSections[] = {{"Answers", ProveAnswers},
+                                      {"Exactness", ProveExactness},
+                                      {"Accuracy", ProveAccuracy},
+                                      {"Memory", ProveMemory},
+                                      {"Speed", ProveSpeed},
+                                      {"Stability", ProveStability},
+                                      {"The four bugs", ProveBugsAreCaught},
+                                      {"The hidden cost", ProveHiddenCost}};
+
+}  // namespace
+
+SubjectOptions ProofContext::Subjects() const {
+  SubjectOptions subjects;
+  subjects.isa = options.isa;
+  subjects.num_threads = options.num_threads;
+  for (const auto& prompt : prompts) {
+    subjects.context_tokens += static_cast<int64_t>(prompt.size()) + num_tokens;
+  }
+  return subjects;
+}
+
+std::string ProofContext::TextOf(std::span<const int32_t> tokens) const {
+  if (const auto text = model.Decode(tokens)) return *text;
+  std::string ids;
+  for (const int32_t token : tokens) ids += std::to_string(token) + " ";
+  return ids;
+}
+
+KvConfig Llama3_8BGeometry() {
+  KvConfig config;
+  config.num_layers = 32;
+  config.num_kv_heads = 8;
+  config.head_dim = 128;
+  config.dtype = DType::kBF16;
+  return config;
+}
+
+Status AppendZeros(KvCache& cache, SequenceId sequence, int64_t num_tokens) {
+  constexpr int64_t kStep = 128;
+  const KvLayout& layout = cache.layout();
+  const std::vector<float> zeros(static_cast<size_t>(kStep * layout.num_kv_heads * layout.head_dim),
+                                 0.0f);
+  for (int64_t i = 0; i < num_tokens; i += kStep) {
+    const int64_t num = std::min(kStep, num_tokens - i);
+    const TensorView rows = DenseF32(zeros.data(), {num, layout.num_kv_heads, layout.head_dim});
+    KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache.Reserve(sequence, num));
+    for (int64_t layer = 0; layer < layout.num_layers; ++layer) {
+      KVICK_RETURN_IF_ERROR(cache.Write(plan, layer, rows, rows));
+    }
+    KVICK_RETURN_IF_ERROR(cache.Commit(std::move(plan)));
+  }
+  return {};
+}
+
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+Result<Proof> Prove(const Model& model, const ProveOptions& options) {
+  KVICK_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
+  Proof proof;
+  proof.model = model.info();
+  proof.isa = IsaName(isa);
+  proof.num_threads = options.num_threads > 0 ? options.num_threads : NumUsableCores();
+  if (options.inject) proof.injected = PlantedBugName(*options.inject);
+  ProofContext context{model, options, proof, MakePrompts(model)};
+  context.num_tokens =
+      std::min(options.num_tokens, model.info().max_positions - LongestPrompt(context.prompts));
+  if (context.num_tokens < 1) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "prove: {} new tokens after a prompt of {} in a context of {}, at least 1 is wanted",
+        options.num_tokens, LongestPrompt(context.prompts), model.info().max_positions);
+  }
+  KVICK_ASSIGN_OR_RETURN(proof.read_gbps, MeasureReadBandwidth(proof.num_threads));
+  for (const NamedSection& named : kSections) {
+    if (options.on_section) options.on_section(named.title);
+    KVICK_ASSIGN_OR_RETURN(ProofSection section, named.prove(context));
+    section.title = named.title;
+    proof.sections.push_back(std::move(section));
+  }
+  return proof;
+}
+
+}  // namespace kvick

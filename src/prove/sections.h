@@ -1,0 +1,53 @@
+#ifndef KVICK_PROVE_SECTIONS_H_
+#define KVICK_PROVE_SECTIONS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kvick/kv_cache.h"
+#include "kvick/model.h"
+#include "prove/proof.h"
+#include "prove/prover.h"
+#include "prove/subject.h"
+
+namespace kvick {
+
+// What every section works on.
+struct ProofContext {
+  const Model& model;
+  const ProveOptions& options;
+  Proof& proof;
+  std::vector<std::vector<int32_t>> prompts;
+  int64_t num_tokens = 0;  // new ones, as far as the model's context goes
+
+  int64_t vocab_size() const { return model.info().vocab_size; }
+  // Room for all prompts one after the other, and for what follows each.
+  SubjectOptions Subjects() const;
+  // The text of tokens, or their ids where the model has no tokenizer.
+  std::string TextOf(std::span<const int32_t> tokens) const;
+};
+
+// One file each.
+Result<ProofSection> ProveAnswers(ProofContext& context);
+Result<ProofSection> ProveExactness(ProofContext& context);
+Result<ProofSection> ProveAccuracy(ProofContext& context);
+Result<ProofSection> ProveMemory(ProofContext& context);
+Result<ProofSection> ProveSpeed(ProofContext& context);
+Result<ProofSection> ProveStability(ProofContext& context);
+Result<ProofSection> ProveBugsAreCaught(ProofContext& context);
+Result<ProofSection> ProveHiddenCost(ProofContext& context);
+
+// The geometry that the lesson on KV caches is about: 131,072 bytes a token in bf16.
+KvConfig Llama3_8BGeometry();
+
+// Reserves, writes and commits num_tokens tokens whose keys and values are all zero.
+Status AppendZeros(KvCache& cache, SequenceId sequence, int64_t num_tokens);
+
+// Equal in all bits.
+bool SameBits(std::span<const float> a, std::span<const float> b);
+
+}  // namespace kvick
+
+#endif  // KVICK_PROVE_SECTIONS_H_

@@ -1,0 +1,55 @@
+"""kvick inspect: metadata, tensors, tokenizer, and what a token of the cache costs."""
+
+import kvick_cli
+from kvick_cli import CliTest, models, shared, stories
+
+
+class InspectTest(CliTest):
+    def test_json_describes_every_model(self):
+        for model in models():
+            with self.subTest(model=model.name):
+                result = self.run_json("inspect", model)
+                self.assertTrue(result["metadata"])
+                self.assertTrue(result["tensors"])
+                sizes = result["model"]
+                for dtype, number_bytes in [("bf16", 2), ("f16", 2), ("f32", 4)]:
+                    token_bytes = (2 * sizes["layers"] * sizes["kv_heads"] * sizes["head_dim"] *
+                                   number_bytes)
+                    self.assertEqual(result["cache"][dtype], {
+                        "bytes_per_token": token_bytes,
+                        "bytes_per_context": token_bytes * sizes["context_tokens"]})
+
+    def test_both_formats_of_a_model_say_the_same(self):
+        gguf = self.run_json("inspect", stories())
+        folder = self.run_json("inspect", shared("models", "stories260K-hf"))
+        sizes = ("layers", "hidden_size", "intermediate_size", "heads", "kv_heads", "head_dim",
+                 "vocab_size", "context_tokens")
+        self.assertEqual([gguf["model"][key] for key in sizes],
+                         [folder["model"][key] for key in sizes])
+        self.assertEqual(sorted(tensor["shape"] for tensor in gguf["tensors"]),
+                         sorted(tensor["shape"] for tensor in folder["tensors"]))
+        self.assertEqual(gguf["cache"], folder["cache"])
+
+    def test_tensors_of_all_shards_are_shown(self):
+        folder = shared("models", "tiny-llama3-gqa4-bf16")
+        tensor_bytes = sum(tensor["bytes"] for tensor in self.run_json("inspect", folder)["tensors"])
+        file_bytes = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+        self.assertLess(0.99 * file_bytes, tensor_bytes)
+        self.assertLess(tensor_bytes, file_bytes)
+
+    def test_the_report_names_what_a_reader_looks_for(self):
+        text = self.run_kvick("inspect", stories()).stdout.decode()
+        for line in (r"GGUF v3", r"  llama\.block_count = 5", r"  token_embd\.weight +F32 +\[512, 64\]",
+                     r"tensors: 47\b", r"  bf16 +640 +327680", r"tokenizer: .*512"):
+            self.assertRegex(text, rf"(?m)^{line}")
+
+    def test_one_shard_and_a_vocabulary_alone_can_be_looked_at(self):
+        shard = next(shared("models", "tiny-llama3-gqa4-bf16").glob("*.safetensors"))
+        self.assertTrue(self.run_json("inspect", shard)["tensors"])
+        vocabulary = self.run_json("inspect", shared("tokenizers", "llama-bpe.gguf"))
+        self.assertEqual(vocabulary["tensors"], [])
+        self.assertEqual(vocabulary["tokenizer"]["tokens"], 128256)
+
+
+if __name__ == "__main__":
+    kvick_cli.main()
