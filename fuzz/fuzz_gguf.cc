@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "formats/gguf.h"
+#include "formats/gguf_value.h"
 #include "fuzz.h"
 #include "model/llama_config.h"
 #include "model/tiny_llama_testing.h"
 #include "model/weights.h"
 
+namespace kvick {
 namespace {
-
-using namespace kvick;
 
 // Reads the ends of every tensor: a sanitizer sees a range that leaves the file.
 unsigned Touch(const TensorTable& tensors) {
@@ -28,13 +28,13 @@ void ReadEverything(const GgufFile& file) {
   [[maybe_unused]] volatile unsigned sum = Touch(file.tensors());
   for (const GgufEntry& entry : file.metadata()) {
     GgufValueText(entry.value, 4);
-    (void)file.GetString(entry.key);
-    (void)file.GetInt(entry.key);
-    (void)file.GetFloat(entry.key);
-    (void)file.GetBool(entry.key);
-    (void)file.GetStringArray(entry.key);
-    (void)file.GetIntArray(entry.key);
-    (void)file.GetFloatArray(entry.key);
+    (void)GgufToString(entry.value, "value");
+    (void)GgufToInt(entry.value, "value");
+    (void)GgufToFloat(entry.value, "value");
+    (void)GgufToBool(entry.value, "value");
+    (void)GgufToStrings(entry.value, "value");
+    (void)GgufToInts(entry.value, "value");
+    (void)GgufToFloats(entry.value, "value");
   }
 }
 
@@ -60,3 +60,5 @@ std::vector<std::string> FuzzSeeds() {
   types.tensors.push_back({.name = "q", .dims = {32, 2}, .type = 8, .data = std::string(68, 'q')});
   return {testing::TinyGguf().Build(), types.Build()};
 }
+
+}  // namespace kvick

@@ -10,17 +10,19 @@
 #include "model/llama_config.h"
 #include "model/tiny_llama_testing.h"
 
+namespace kvick {
+
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto json = kvick::ParseJson(text, "config.json");
+  const auto json = ParseJson(text, "config.json");
   if (!json) return 0;
-  const auto config = kvick::LlamaConfigFromHf(*json);
-  if (config) kvick::RopeInverseFrequencies(*config);
+  const auto config = LlamaConfigFromHf(*json);
+  if (config) RopeInverseFrequencies(*config);
   return 0;
 }
 
 std::vector<std::string> FuzzSeeds() {
-  nlohmann::json json = kvick::testing::TinyConfigJson();
+  nlohmann::json json = testing::TinyConfigJson();
   const std::string plain = json.dump();
   json["rope_parameters"] = {{"rope_type", "llama3"},   {"rope_theta", 500000.0},
                              {"factor", 8.0},           {"low_freq_factor", 1.0},
@@ -28,3 +30,5 @@ std::vector<std::string> FuzzSeeds() {
   json["eos_token_id"] = {2, 3};
   return {plain, json.dump()};
 }
+
+}  // namespace kvick

@@ -4,6 +4,8 @@
 //   fuzz_x FILE...              these inputs
 //   fuzz_x --write-seeds DIR    the seeds as files: a corpus for libFuzzer to start from
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -11,9 +13,11 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fuzz.h"
 
+namespace kvick {
 namespace {
 
 constexpr int kMutationsPerSeed = 500;
@@ -79,9 +83,7 @@ void WriteSeeds(const std::string& folder) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int RunCommand(int argc, char** argv) {
   if (argc == 1) {
     RunMutations();
     return 0;
@@ -94,3 +96,8 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) failures += RunFile(argv[i]);
   return failures == 0 ? 0 : 1;
 }
+
+}  // namespace
+}  // namespace kvick
+
+int main(int argc, char** argv) { return kvick::RunCommand(argc, argv); }

@@ -8,11 +8,13 @@
 #include "formats/safetensors_testing.h"
 #include "fuzz.h"
 
+namespace kvick {
+
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto file = kvick::SafetensorsFile::Parse(std::as_bytes(std::span(data, size)));
+  const auto file = SafetensorsFile::Parse(std::as_bytes(std::span(data, size)));
   if (!file) return 0;
   [[maybe_unused]] volatile unsigned sum = 0;
-  for (const kvick::TensorInfo& tensor : file->tensors().all()) {
+  for (const TensorInfo& tensor : file->tensors().all()) {
     sum = sum + static_cast<unsigned>(tensor.data[0]);
     sum = sum + static_cast<unsigned>(tensor.data[tensor.num_bytes - 1]);
   }
@@ -20,8 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 }
 
 std::vector<std::string> FuzzSeeds() {
-  return {kvick::testing::SafetensorsBytes({{"a", "F32", {2, 2}, std::string(16, 'a')},
-                                            {"b", "BF16", {}, "bb"},
-                                            {"c", "F4", {4}, "cc"}}),
-          kvick::testing::SafetensorsBytes(R"({"__metadata__":{"format":"pt"}})", "")};
+  return {testing::SafetensorsBytes({{"a", "F32", {2, 2}, std::string(16, 'a')},
+                                     {"b", "BF16", {}, "bb"},
+                                     {"c", "F4", {4}, "cc"}}),
+          testing::SafetensorsBytes(R"({"__metadata__":{"format":"pt"}})", "")};
 }
+
+}  // namespace kvick

@@ -11,9 +11,8 @@
 #include "formats/utf8_stream.h"
 #include "fuzz.h"
 
+namespace kvick {
 namespace {
-
-using namespace kvick;
 
 void CheckRoundTrip(const Tokenizer& tokenizer, std::string_view text, std::string_view expected) {
   const std::vector<int32_t> ids =
@@ -47,3 +46,5 @@ std::vector<std::string> FuzzSeeds() {
       std::string(300, 'a') + std::string(300, ' '),
   };
 }
+
+}  // namespace kvick

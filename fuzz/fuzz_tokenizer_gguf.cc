@@ -8,9 +8,9 @@
 #include "formats/tokenizer_gguf.h"
 #include "fuzz.h"
 
+namespace kvick {
 namespace {
 
-using namespace kvick;
 using testing::GgufSpec;
 
 GgufSpec Spec(std::string_view model, const std::vector<std::string>& pieces,
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       GgufFile::Parse(std::as_bytes(std::span(data, size))).and_then(TokenizerFromGguf);
   if (!tokenizer) return 0;
   tokenizer->Decode(tokenizer->Encode("ab  12<s>aab\xC3\xA9\xFF"));
-  for (int32_t id = 0; id < tokenizer->vocab_size(); ++id) tokenizer->TokenText(id);
+  for (int32_t id = 0; id < tokenizer->vocab_size(); ++id) tokenizer->TokenBytes(id);
   return 0;
 }
 
@@ -50,3 +50,5 @@ std::vector<std::string> FuzzSeeds() {
   gpt2.SetStrings("tokenizer.ggml.merges", {"a b"});
   return {sentence_piece.Build(), gpt2.Build()};
 }
+
+}  // namespace kvick

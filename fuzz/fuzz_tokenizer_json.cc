@@ -9,8 +9,9 @@
 #include "formats/tokenizer_hf.h"
 #include "fuzz.h"
 
+namespace kvick {
+
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace kvick;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const size_t end = std::min(input.find('\0'), input.size());
   const auto tokenizer_json = ParseJson(input.substr(0, end), "tokenizer.json");
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto tokenizer = TokenizerFromHfJson(*tokenizer_json, config);
   if (!tokenizer) return 0;
   tokenizer->Decode(tokenizer->Encode("ab  12<s>aab\xC3\xA9\xFF"));
-  for (int32_t id = 0; id < tokenizer->vocab_size(); ++id) tokenizer->TokenText(id);
+  for (int32_t id = 0; id < tokenizer->vocab_size(); ++id) tokenizer->TokenBytes(id);
   return 0;
 }
 
@@ -59,3 +60,5 @@ std::vector<std::string> FuzzSeeds() {
   return {byte_level, byte_level + separator + config, space_markers + separator + config,
           metaspace + separator + config};
 }
+
+}  // namespace kvick

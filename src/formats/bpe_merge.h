@@ -27,7 +27,7 @@ struct BpeMerge {
 //
 // Cost      O(n log n) for n symbols, whatever they are; some 64 bytes of scratch for each
 template <class FindMerge>
-void MergeSymbols(std::vector<BpeSymbol>* symbols, FindMerge find_merge) {
+void MergeSymbols(std::vector<BpeSymbol>& symbols, FindMerge find_merge) {
   constexpr size_t kNone = SIZE_MAX;
   struct Candidate {
     double cost;
@@ -42,11 +42,11 @@ void MergeSymbols(std::vector<BpeSymbol>* symbols, FindMerge find_merge) {
   struct Links {
     size_t prev, next;
   };
-  const size_t num_symbols = symbols->size();
+  const size_t num_symbols = symbols.size();
   std::vector<Links> links(num_symbols);
   std::priority_queue<Candidate> queue;
   const auto propose = [&](size_t left, size_t right) {
-    const BpeSymbol &a = (*symbols)[left], &b = (*symbols)[right];
+    const BpeSymbol &a = symbols[left], &b = symbols[right];
     if (const std::optional<BpeMerge> merge = find_merge(a, b)) {
       queue.push({merge->cost, left, right, b.end - a.begin, merge->id});
     }
@@ -58,7 +58,7 @@ void MergeSymbols(std::vector<BpeSymbol>* symbols, FindMerge find_merge) {
   while (!queue.empty()) {
     const Candidate best = queue.top();
     queue.pop();
-    BpeSymbol &left = (*symbols)[best.left], &right = (*symbols)[best.right];
+    BpeSymbol &left = symbols[best.left], &right = symbols[best.right];
     // A symbol that was joined to its left is empty.
     const bool stale = left.begin == left.end || right.begin == right.end ||
                        (left.end - left.begin) + (right.end - right.begin) != best.num_bytes;
@@ -73,7 +73,7 @@ void MergeSymbols(std::vector<BpeSymbol>* symbols, FindMerge find_merge) {
     }
     if (link.prev != kNone) propose(link.prev, best.left);
   }
-  std::erase_if(*symbols, [](const BpeSymbol& symbol) { return symbol.begin == symbol.end; });
+  std::erase_if(symbols, [](const BpeSymbol& symbol) { return symbol.begin == symbol.end; });
 }
 
 }  // namespace kvick

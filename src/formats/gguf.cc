@@ -41,7 +41,7 @@ Status CheckVersion(std::string_view source, uint32_t version) {
     return Fail(ErrorCode::kUnsupported, "{}: a big-endian GGUF file, little-endian is wanted",
                 source);
   }
-  return Fail(ErrorCode::kUnsupported, "{}: GGUF version {}, 2 and 3 are possible", source,
+  return Fail(ErrorCode::kUnsupported, "{}: GGUF version {}, only 2 and 3 are possible", source,
               version);
 }
 
@@ -163,7 +163,6 @@ Result<GgufFile> GgufFile::Open(const std::string& path) {
 Result<GgufFile> GgufFile::Parse(std::span<const std::byte> bytes, std::string source) {
   GgufFile file;
   file.source_ = std::move(source);
-  file.num_bytes_ = static_cast<int64_t>(bytes.size());
   ByteReader reader(bytes, file.source_);
   KVICK_ASSIGN_OR_RETURN(const Header header, ReadHeader(reader));
   file.version_ = header.version;
@@ -235,7 +234,7 @@ Result<std::optional<T>> GgufFile::FindAs(std::string_view key, Reader<T> read) 
 template <class T>
 Result<T> GgufFile::Get(std::string_view key, Reader<T> read) const {
   KVICK_ASSIGN_OR_RETURN(std::optional<T> value, FindAs(key, read));
-  if (!value) return Fail(ErrorCode::kNotFound, "{}: {} is missing", source_, key);
+  if (!value) return Fail(ErrorCode::kCorrupt, "{}: {} is missing", source_, key);
   return *std::move(value);
 }
 
@@ -244,12 +243,8 @@ Result<std::string_view> GgufFile::GetString(std::string_view key) const {
 }
 Result<int64_t> GgufFile::GetInt(std::string_view key) const { return Get(key, GgufToInt); }
 Result<double> GgufFile::GetFloat(std::string_view key) const { return Get(key, GgufToFloat); }
-Result<bool> GgufFile::GetBool(std::string_view key) const { return Get(key, GgufToBool); }
 Result<std::vector<std::string_view>> GgufFile::GetStringArray(std::string_view key) const {
   return Get(key, GgufToStrings);
-}
-Result<std::vector<int64_t>> GgufFile::GetIntArray(std::string_view key) const {
-  return Get(key, GgufToInts);
 }
 Result<std::vector<float>> GgufFile::GetFloatArray(std::string_view key) const {
   return Get(key, GgufToFloats);
@@ -261,21 +256,11 @@ Result<std::optional<std::string_view>> GgufFile::FindString(std::string_view ke
 Result<std::optional<int64_t>> GgufFile::FindInt(std::string_view key) const {
   return FindAs(key, GgufToInt);
 }
-Result<std::optional<double>> GgufFile::FindFloat(std::string_view key) const {
-  return FindAs(key, GgufToFloat);
-}
 Result<std::optional<bool>> GgufFile::FindBool(std::string_view key) const {
   return FindAs(key, GgufToBool);
 }
-Result<std::optional<std::vector<std::string_view>>> GgufFile::FindStringArray(
-    std::string_view key) const {
-  return FindAs(key, GgufToStrings);
-}
 Result<std::optional<std::vector<int64_t>>> GgufFile::FindIntArray(std::string_view key) const {
   return FindAs(key, GgufToInts);
-}
-Result<std::optional<std::vector<float>>> GgufFile::FindFloatArray(std::string_view key) const {
-  return FindAs(key, GgufToFloats);
 }
 
 }  // namespace kvick

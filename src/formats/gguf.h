@@ -36,32 +36,25 @@ class GgufFile {
   static Result<GgufFile> Parse(std::span<const std::byte> bytes, std::string source = "gguf");
 
   const std::string& source() const { return source_; }
-  int64_t num_bytes() const { return num_bytes_; }
   uint32_t version() const { return version_; }
-  int64_t alignment() const { return alignment_; }
   const std::vector<GgufEntry>& metadata() const { return metadata_; }  // in file order
   const TensorTable& tensors() const { return tensors_; }
 
   // nullptr where there is none.
   const GgufValue* Find(std::string_view key) const;
 
-  // Errors: not_found: no such key;  corrupt: another type, or out of range.
+  // Errors: corrupt: no such key, another type, or out of range.
   Result<std::string_view> GetString(std::string_view key) const;
   Result<int64_t> GetInt(std::string_view key) const;
   Result<double> GetFloat(std::string_view key) const;
-  Result<bool> GetBool(std::string_view key) const;
   Result<std::vector<std::string_view>> GetStringArray(std::string_view key) const;
-  Result<std::vector<int64_t>> GetIntArray(std::string_view key) const;
   Result<std::vector<float>> GetFloatArray(std::string_view key) const;
 
   // The same, but a missing key is nullopt. A key of another type stays an error.
   Result<std::optional<std::string_view>> FindString(std::string_view key) const;
   Result<std::optional<int64_t>> FindInt(std::string_view key) const;
-  Result<std::optional<double>> FindFloat(std::string_view key) const;
   Result<std::optional<bool>> FindBool(std::string_view key) const;
-  Result<std::optional<std::vector<std::string_view>>> FindStringArray(std::string_view key) const;
   Result<std::optional<std::vector<int64_t>>> FindIntArray(std::string_view key) const;
-  Result<std::optional<std::vector<float>>> FindFloatArray(std::string_view key) const;
 
  private:
   GgufFile() = default;
@@ -80,7 +73,6 @@ class GgufFile {
 
   std::string source_;
   MappedFile mapping_;  // empty after Parse
-  int64_t num_bytes_ = 0;
   uint32_t version_ = 0;
   int64_t alignment_ = 32;
   std::vector<GgufEntry> metadata_;

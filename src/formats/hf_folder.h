@@ -12,10 +12,6 @@
 
 namespace kvick {
 
-// The config.json of a folder, or the object in the file of that path.
-// Errors: not_found, io;  corrupt: not JSON, or not an object.
-Result<nlohmann::json> ReadConfigJson(const std::string& path);
-
 // A model as Hugging Face lays it out:
 //
 //   config.json
@@ -29,7 +25,6 @@ class HfFolder {
   // the folder, a tensor that is not in the shard that the index names.
   static Result<HfFolder> Open(const std::string& path);
 
-  const std::string& path() const { return path_; }
   const nlohmann::json& config() const { return config_; }  // an object
   // An object, empty where there is no such file.
   const nlohmann::json& generation_config() const { return generation_config_; }
@@ -45,7 +40,6 @@ class HfFolder {
   Status OpenSingle(const std::string& file_path);
   Status OpenShards(const std::string& index_path);
 
-  std::string path_;
   nlohmann::json config_;
   nlohmann::json generation_config_ = nlohmann::json::object();
   std::vector<SafetensorsFile> files_;

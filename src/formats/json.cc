@@ -100,11 +100,20 @@ Result<nlohmann::json> ParseJson(std::string_view text, std::string_view source)
 Result<nlohmann::json> ReadJsonFile(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   if (file.size_bytes() > kMaxFileBytes) {
-    return Fail(ErrorCode::kUnsupported, "{}: {} bytes of JSON, at most {} are read", path,
+    return Fail(ErrorCode::kUnsupported, "{}: {} bytes of JSON, at most {} is possible", path,
                 file.size_bytes(), kMaxFileBytes);
   }
   const auto* text = reinterpret_cast<const char*>(file.data());
   return ParseJson({text, static_cast<size_t>(file.size_bytes())}, path);
+}
+
+Result<nlohmann::json> ReadJsonObject(const std::string& path) {
+  KVICK_ASSIGN_OR_RETURN(nlohmann::json value, ReadJsonFile(path));
+  if (!value.is_object()) {
+    return Fail(ErrorCode::kCorrupt, "{}: the text is {}, an object is wanted", path,
+                JsonText(value));
+  }
+  return value;
 }
 
 std::string JsonText(const nlohmann::json& value) {

@@ -18,6 +18,9 @@ Result<nlohmann::json> ParseJson(std::string_view text, std::string_view source)
 // Errors: as ParseJson; not_found, io; unsupported: more than 100 MB.
 Result<nlohmann::json> ReadJsonFile(const std::string& path);
 
+// Errors: as ReadJsonFile; corrupt: not an object.
+Result<nlohmann::json> ReadJsonObject(const std::string& path);
+
 // A value, fit for a message: a number, a quoted string, "an array", ...
 std::string JsonText(const nlohmann::json& value);
 

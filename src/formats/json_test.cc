@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "formats/test_files.h"
+#include "formats/files_testing.h"
 
 namespace kvick {
 namespace {
@@ -41,6 +41,15 @@ TEST(Json, RefusesANestingBomb) {
   EXPECT_EQ(ParseMessage(std::string(64, '[') + std::string(64, ']')), "no error");
   EXPECT_EQ(ParseMessage(std::string(65, '[')), "x.json: JSON nested deeper than 64");
   EXPECT_EQ(ParseMessage(std::string(1 << 20, '[')), "x.json: JSON nested deeper than 64");
+}
+
+TEST(Json, ReadsAnObjectAndNothingElse) {
+  const testing::TempFolder folder;
+  testing::WriteFile(folder / "a.json", R"({"a":1})");
+  EXPECT_EQ(ReadJsonObject(folder / "a.json")->at("a"), 1);
+  testing::WriteFile(folder / "a.json", "[1]");
+  EXPECT_EQ(ReadJsonObject(folder / "a.json").error().message,
+            (folder / "a.json") + ": the text is an array, an object is wanted");
 }
 
 TEST(Json, ReadsAFileAndNamesAMissingOne) {

@@ -108,7 +108,7 @@ class PreTokenizer::Pattern {
     std::vector<std::string_view> shorter;
     for (std::string_view word : words) {
       ForEachUtf8Stretch(
-          word, [&](std::string_view stretch) { SplitStretch(stretch, scratch, &shorter); },
+          word, [&](std::string_view stretch) { SplitStretch(stretch, scratch, shorter); },
           [&](std::string_view byte) { shorter.push_back(byte); });
     }
     return shorter;
@@ -128,7 +128,7 @@ class PreTokenizer::Pattern {
   };
 
   void SplitStretch(std::string_view text, const Scratch& scratch,
-                    std::vector<std::string_view>* words) const {
+                    std::vector<std::string_view>& words) const {
     size_t end = 0;  // of the last word
     size_t pos = 0;  // where the next match may start
     while (pos < text.size() && Match(text, pos, scratch) >= 0) {
@@ -139,11 +139,11 @@ class PreTokenizer::Pattern {
         pos = span[1] + NextUtf8(text.substr(span[1])).num_bytes;
         continue;
       }
-      if (end < span[0]) words->push_back(text.substr(end, span[0] - end));
-      words->push_back(text.substr(span[0], span[1] - span[0]));
+      if (end < span[0]) words.push_back(text.substr(end, span[0] - end));
+      words.push_back(text.substr(span[0], span[1] - span[0]));
       end = pos = span[1];
     }
-    if (end < text.size()) words->push_back(text.substr(end));
+    if (end < text.size()) words.push_back(text.substr(end));
   }
 
   // The text is known to be UTF-8: letting PCRE2 check what is left of it before each match would

@@ -9,7 +9,9 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "formats/byte_reader.h"
+#include "formats/error_source.h"
 #include "formats/json.h"
+#include "formats/json_members.h"
 #include "formats/quoted.h"
 
 namespace kvick {
@@ -48,36 +50,25 @@ constexpr std::array kElementTypes{
     ElementType{"F4", 4, {}},
 };
 
-Result<const ElementType*> ParseElementType(const Json& entry, std::string_view label) {
-  const auto field = entry.find("dtype");
-  if (field == entry.end() || !field->is_string()) {
-    return Fail(ErrorCode::kCorrupt, "{} has no dtype of type string", label);
-  }
-  const auto& name = field->get_ref<const std::string&>();
+Result<const ElementType*> ParseElementType(const JsonMembers& entry) {
+  KVICK_ASSIGN_OR_RETURN(const std::string name, entry.String("dtype"));
   const auto* const type = std::find_if(kElementTypes.begin(), kElementTypes.end(),
                                         [&](const ElementType& t) { return t.name == name; });
   if (type == kElementTypes.end()) {
-    return Fail(ErrorCode::kUnsupported, "{} has the dtype {}, which is not known", label,
+    return Fail(ErrorCode::kUnsupported, "{} is {}, which is not known", entry.Label("dtype"),
                 Quoted(name));
   }
   return type;
 }
 
-// entry[key] as a list of whole numbers in [min, 2^63).
-Result<std::vector<int64_t>> ParseNumbers(const Json& entry, const char* key, int64_t min,
-                                          std::string_view label) {
-  const auto field = entry.find(key);
-  if (field == entry.end() || !field->is_array()) {
-    return Fail(ErrorCode::kCorrupt, "{} has no {} of type array", label, key);
-  }
+Result<std::vector<int64_t>> ParseInts(const JsonMembers& entry, std::string_view key,
+                                       IntRange range) {
+  KVICK_ASSIGN_OR_RETURN(const Json* values, entry.Array(key));
+  const std::string label = fmt::format("an element of {}", entry.Label(key));
   std::vector<int64_t> numbers;
-  for (const Json& value : *field) {
-    if (!value.is_number_unsigned() || value.get<uint64_t>() > uint64_t{INT64_MAX} ||
-        value.get<int64_t>() < min) {
-      return Fail(ErrorCode::kCorrupt, "{}: {} holds {}, a whole number of at least {} is wanted",
-                  label, key, JsonText(value), min);
-    }
-    numbers.push_back(value.get<int64_t>());
+  for (const Json& value : *values) {
+    KVICK_ASSIGN_OR_RETURN(const int64_t number, JsonInt(value, label, range));
+    numbers.push_back(number);
   }
   return numbers;
 }
@@ -96,40 +87,40 @@ Result<int64_t> ShapeBytes(std::span<const int64_t> shape, const ElementType& ty
   return *bits / 8;
 }
 
-Result<TensorInfo> ParseTensor(const std::string& name, const Json& entry,
-                               std::span<const std::byte> data, std::string_view source) {
-  const std::string label = fmt::format("{}: tensor {}", source, Quoted(name));
-  if (!entry.is_object()) {
-    return Fail(ErrorCode::kCorrupt, "{} is {}, an object is wanted", label, JsonText(entry));
+Result<TensorInfo> ParseTensor(const std::string& name, const Json& value,
+                               std::span<const std::byte> data) {
+  const std::string label = fmt::format("tensor {}", Quoted(name));
+  if (!value.is_object()) {
+    return Fail(ErrorCode::kCorrupt, "{} is {}, an object is wanted", label, JsonText(value));
   }
-  KVICK_ASSIGN_OR_RETURN(const ElementType* type, ParseElementType(entry, label));
-  KVICK_ASSIGN_OR_RETURN(auto shape, ParseNumbers(entry, "shape", 1, label));
-  KVICK_ASSIGN_OR_RETURN(const auto offsets, ParseNumbers(entry, "data_offsets", 0, label));
+  const JsonMembers entry(value, label);
+  KVICK_ASSIGN_OR_RETURN(const ElementType* type, ParseElementType(entry));
+  KVICK_ASSIGN_OR_RETURN(auto shape, ParseInts(entry, "shape", {.min = 1}));
+  KVICK_ASSIGN_OR_RETURN(const auto offsets, ParseInts(entry, "data_offsets", {.min = 0}));
   KVICK_ASSIGN_OR_RETURN(const int64_t num_bytes, ShapeBytes(shape, *type, label));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-    return Fail(ErrorCode::kCorrupt, "{}: data_offsets is {}, [begin, end) is wanted", label,
-                ShapeText(offsets));
+    return Fail(ErrorCode::kCorrupt, "{} is {}, [begin, end) is wanted",
+                entry.Label("data_offsets"), ShapeText(offsets));
   }
   if (offsets[1] > static_cast<int64_t>(data.size())) {
     return Fail(ErrorCode::kCorrupt, "{} ends at byte {}, the file holds {} bytes of tensors",
                 label, offsets[1], data.size());
   }
   if (offsets[1] - offsets[0] != num_bytes) {
-    return Fail(ErrorCode::kCorrupt, "{} has {} bytes, {} are wanted for {} {}", label,
+    return Fail(ErrorCode::kCorrupt, "{} has {} bytes, {} is wanted for {} {}", label,
                 offsets[1] - offsets[0], num_bytes, type->name, ShapeText(shape));
   }
   return TensorInfo{name,     type->name, type->dtype, std::move(shape), data.data() + offsets[0],
                     num_bytes};
 }
 
-Result<std::map<std::string, std::string>> ParseMetadata(const Json& object,
-                                                         std::string_view source) {
+Result<std::map<std::string, std::string>> ParseMetadata(const Json& object) {
   const bool are_strings =
       object.is_object() && std::all_of(object.begin(), object.end(),
                                         [](const Json& value) { return value.is_string(); });
   if (!are_strings) {
-    return Fail(ErrorCode::kCorrupt, "{}: __metadata__ is {}, an object of strings is wanted",
-                source, JsonText(object));
+    return Fail(ErrorCode::kCorrupt, "__metadata__ is {}, an object of strings is wanted",
+                JsonText(object));
   }
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : object.items()) metadata.emplace(key, value.get<std::string>());
@@ -168,13 +159,15 @@ Result<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte> bytes,
                 JsonText(header));
   }
   const auto data = bytes.subspan(reader.position());
+  const auto with_source = WithSource(file.source_);
   std::vector<TensorInfo> tensors;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
-      KVICK_ASSIGN_OR_RETURN(file.metadata_, ParseMetadata(entry, file.source_));
+      KVICK_ASSIGN_OR_RETURN(file.metadata_, ParseMetadata(entry).map_error(with_source));
       continue;
     }
-    KVICK_ASSIGN_OR_RETURN(TensorInfo tensor, ParseTensor(name, entry, data, file.source_));
+    KVICK_ASSIGN_OR_RETURN(TensorInfo tensor,
+                           ParseTensor(name, entry, data).map_error(with_source));
     tensors.push_back(std::move(tensor));
   }
   std::sort(tensors.begin(), tensors.end(),

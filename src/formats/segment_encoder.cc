@@ -35,20 +35,20 @@ std::vector<BpeSymbol> SymbolsOfBytes(const Vocabulary& vocabulary, std::string_
 
 void AppendTokens(const Vocabulary& vocabulary, std::string_view text,
                   const std::vector<BpeSymbol>& symbols, const Fallback& fallback,
-                  std::vector<int32_t>* ids) {
+                  std::vector<int32_t>& ids) {
   bool after_unknown = false;
   for (const BpeSymbol& symbol : symbols) {
     const bool was_after_unknown = std::exchange(after_unknown, false);
     if (symbol.id != kNoToken) {
-      ids->push_back(symbol.id);
+      ids.push_back(symbol.id);
       continue;
     }
     const std::string_view bytes = text.substr(symbol.begin, symbol.end - symbol.begin);
     const auto has_token = [&](char byte) { return vocabulary.ByteToken(byte) != kNoToken; };
     if (std::ranges::all_of(bytes, has_token)) {
-      for (char byte : bytes) ids->push_back(vocabulary.ByteToken(byte));
+      for (char byte : bytes) ids.push_back(vocabulary.ByteToken(byte));
     } else if (fallback.unknown_id) {
-      if (!(fallback.fuse_unknown && was_after_unknown)) ids->push_back(*fallback.unknown_id);
+      if (!(fallback.fuse_unknown && was_after_unknown)) ids.push_back(*fallback.unknown_id);
       after_unknown = true;
     }
   }
@@ -73,10 +73,10 @@ Result<ScoreEncoder> ScoreEncoder::Create(const Vocabulary& vocabulary, std::vec
 }
 
 void ScoreEncoder::Encode(const Vocabulary& vocabulary, std::string_view text,
-                          std::vector<int32_t>* ids) const {
+                          std::vector<int32_t>& ids) const {
   std::vector<BpeSymbol> symbols = SymbolsOfCharacters(vocabulary, text);
   MergeSymbols(
-      &symbols, [&](const BpeSymbol& left, const BpeSymbol& right) -> std::optional<BpeMerge> {
+      symbols, [&](const BpeSymbol& left, const BpeSymbol& right) -> std::optional<BpeMerge> {
         const int32_t id = vocabulary.Find(text.substr(left.begin, right.end - left.begin));
         if (id == kNoToken) return std::nullopt;
         return BpeMerge{-double{scores_[id]}, id};
@@ -111,14 +111,14 @@ Result<RankEncoder> RankEncoder::Create(const Vocabulary& vocabulary, const Toke
 }
 
 void RankEncoder::Encode(const Vocabulary& vocabulary, std::string_view word,
-                         std::vector<int32_t>* ids) const {
+                         std::vector<int32_t>& ids) const {
   if (whole_words_first_) {
-    if (const int32_t id = vocabulary.Find(word); id != kNoToken) return ids->push_back(id);
+    if (const int32_t id = vocabulary.Find(word); id != kNoToken) return ids.push_back(id);
   }
   std::vector<BpeSymbol> symbols = spelling_ == PieceSpelling::kByteLevel
                                        ? SymbolsOfBytes(vocabulary, word)
                                        : SymbolsOfCharacters(vocabulary, word);
-  MergeSymbols(&symbols,
+  MergeSymbols(symbols,
                [&](const BpeSymbol& left, const BpeSymbol& right) -> std::optional<BpeMerge> {
                  if (left.id == kNoToken || right.id == kNoToken) return std::nullopt;
                  const auto merge = merges_.find(PairKey(left.id, right.id));

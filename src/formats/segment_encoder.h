@@ -30,7 +30,7 @@ class ScoreEncoder {
                                      Fallback fallback);
 
   // Appends the tokens of a text without special tokens. `vocabulary` is the one of Create.
-  void Encode(const Vocabulary& vocabulary, std::string_view text, std::vector<int32_t>* ids) const;
+  void Encode(const Vocabulary& vocabulary, std::string_view text, std::vector<int32_t>& ids) const;
 
  private:
   std::vector<float> scores_;
@@ -47,7 +47,7 @@ class RankEncoder {
                                     Fallback fallback);
 
   // Appends the tokens of one word. `vocabulary` is the one of Create.
-  void Encode(const Vocabulary& vocabulary, std::string_view word, std::vector<int32_t>* ids) const;
+  void Encode(const Vocabulary& vocabulary, std::string_view word, std::vector<int32_t>& ids) const;
 
  private:
   static uint64_t PairKey(int32_t left, int32_t right) {

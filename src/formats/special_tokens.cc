@@ -19,7 +19,7 @@ Result<SpecialTokenMatcher> SpecialTokenMatcher::Create(const Vocabulary& vocabu
     if (text.empty()) continue;
     if (text.size() > kMaxBytes) {
       return Fail(ErrorCode::kUnsupported,
-                  "token {} is a special token of {} bytes, at most {} are possible", id,
+                  "token {} is a special token of {} bytes, at most {} is possible", id,
                   text.size(), kMaxBytes);
     }
     matcher.entries_.push_back({text, id, user_defined});

@@ -5,23 +5,22 @@
 
 #include "base/check.h"
 #include "formats/piece_spelling.h"
+#include "formats/range.h"
 
 namespace kvick {
 namespace {
 
 Result<std::variant<ScoreEncoder, RankEncoder>> CreateEncoder(const Vocabulary& vocabulary,
-                                                              TokenizerData* data) {
-  const Fallback fallback{data->unknown_id, data->fuse_unknown};
-  if (data->merge_order == MergeOrder::kByScore) {
-    return ScoreEncoder::Create(vocabulary, std::move(data->scores), fallback);
+                                                              TokenizerData& data) {
+  const Fallback fallback{data.unknown_id, data.fuse_unknown};
+  if (data.merge_order == MergeOrder::kByScore) {
+    return ScoreEncoder::Create(vocabulary, std::move(data.scores), fallback);
   }
-  return RankEncoder::Create(vocabulary, *data, fallback);
+  return RankEncoder::Create(vocabulary, data, fallback);
 }
 
 Status CheckId(const Vocabulary& vocabulary, std::string_view name, int32_t id) {
-  if (vocabulary.Contains(id)) return {};
-  return Fail(ErrorCode::kCorrupt, "the {} token is {}, 0 to {} are possible", name, id,
-              vocabulary.size() - 1);
+  return CheckRange(fmt::format("the {} token", name), id, IntRange{0, vocabulary.size() - 1});
 }
 
 Status CheckIds(const Vocabulary& vocabulary, const TokenizerData& data) {
@@ -90,13 +89,12 @@ Result<Tokenizer> Tokenizer::Create(TokenizerData data) {
                          SpecialTokenMatcher::Create(vocabulary));
   Tokenizer tokenizer(std::move(vocabulary), std::move(special_tokens));
   KVICK_ASSIGN_OR_RETURN(tokenizer.pretokenizer_, PreTokenizer::Create(data.split_patterns));
-  KVICK_ASSIGN_OR_RETURN(tokenizer.encoder_, CreateEncoder(tokenizer.vocabulary_, &data));
+  KVICK_ASSIGN_OR_RETURN(tokenizer.encoder_, CreateEncoder(tokenizer.vocabulary_, data));
   tokenizer.spelling_ = data.spelling;
   tokenizer.cuts_at_spaces_ = CanCutAtSpaces(tokenizer.vocabulary_, data.spelling);
   tokenizer.space_prefix_ = data.space_prefix;
   tokenizer.strips_leading_space_ = data.strips_leading_space;
   tokenizer.bos_id_ = data.bos_id;
-  tokenizer.eos_id_ = data.eos_id;
   tokenizer.end_ids_ = std::move(end_ids);
   tokenizer.prefix_ids_ = std::move(data.prefix_ids);
   tokenizer.suffix_ids_ = std::move(data.suffix_ids);
@@ -110,17 +108,17 @@ std::vector<int32_t> Tokenizer::Encode(std::string_view text, EncodeOptions opti
       options.parse_special ? SpecialTokens::kAll : SpecialTokens::kUserDefinedOnly;
   size_t pos = 0;
   while (const auto special = special_tokens_.FindNext(text, pos, which)) {
-    EncodeStretch(text.substr(pos, special->begin - pos), pos, &ids);
+    EncodeStretch(text.substr(pos, special->begin - pos), pos, ids);
     ids.push_back(special->id);
     pos = special->end;
   }
-  EncodeStretch(text.substr(pos), pos, &ids);
+  EncodeStretch(text.substr(pos), pos, ids);
   if (options.add_special) ids.insert(ids.end(), suffix_ids_.begin(), suffix_ids_.end());
   return ids;
 }
 
 void Tokenizer::EncodeStretch(std::string_view stretch, size_t stretch_begin,
-                              std::vector<int32_t>* ids) const {
+                              std::vector<int32_t>& ids) const {
   if (stretch.empty()) return;
   const bool has_markers = spelling_ == PieceSpelling::kSpaceMarkers &&
                            stretch.find(kSpaceMarker) != std::string_view::npos;
@@ -155,12 +153,6 @@ std::string Tokenizer::Decode(std::span<const int32_t> ids) const {
   Detokenizer detokenizer(*this, DecodeFrom::kTextStart);
   for (int32_t id : ids) text += detokenizer.Append(id);
   return text;
-}
-
-bool Tokenizer::IsEnd(int32_t id) const { return std::ranges::binary_search(end_ids_, id); }
-
-std::string_view Tokenizer::TokenText(int32_t id) const {
-  return vocabulary_.Contains(id) ? vocabulary_.pieces()[id] : std::string_view();
 }
 
 std::string_view Tokenizer::TokenBytes(int32_t id) const {

@@ -42,17 +42,12 @@ class Tokenizer {
 
   int32_t vocab_size() const { return vocabulary_.size(); }
   std::optional<int32_t> bos_id() const { return bos_id_; }
-  std::optional<int32_t> eos_id() const { return eos_id_; }
 
   // All tokens that end a generation: EOS, end of turn, end of message. Ascending.
   const std::vector<int32_t>& end_ids() const { return end_ids_; }
-  bool IsEnd(int32_t id) const;
-
-  // The piece as the file spells it; empty for an id that is no token.
-  std::string_view TokenText(int32_t id) const;
 
   // What the token adds to a text, its leading space included; for one at the start, see
-  // Detokenizer.
+  // Detokenizer. Empty for an id that is no token.
   std::string_view TokenBytes(int32_t id) const;
 
   bool strips_leading_space() const { return strips_leading_space_; }
@@ -63,7 +58,7 @@ class Tokenizer {
 
   bool NeedsSpacePrefix(std::string_view text, size_t stretch_begin) const;
   void EncodeStretch(std::string_view stretch, size_t stretch_begin,
-                     std::vector<int32_t>* ids) const;
+                     std::vector<int32_t>& ids) const;
 
   Vocabulary vocabulary_;
   SpecialTokenMatcher special_tokens_;
@@ -73,7 +68,7 @@ class Tokenizer {
   bool cuts_at_spaces_ = false;
   SpacePrefix space_prefix_ = SpacePrefix::kNone;
   bool strips_leading_space_ = false;
-  std::optional<int32_t> bos_id_, eos_id_;
+  std::optional<int32_t> bos_id_;
   std::vector<int32_t> end_ids_, prefix_ids_, suffix_ids_;
 };
 

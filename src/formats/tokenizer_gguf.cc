@@ -1,6 +1,9 @@
 #include "formats/tokenizer_gguf.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,7 +11,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "formats/error_source.h"
 #include "formats/quoted.h"
+#include "formats/range.h"
 
 namespace kvick {
 namespace {
@@ -53,101 +58,101 @@ const std::vector<PreType>& PreTypes() {
 Result<const PreType*> FindPreType(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(const auto given, file.FindString(kPreKey));
   const std::string_view name = given.value_or("default");
-  std::string known;
+  std::vector<std::string_view> known;
   for (const PreType& type : PreTypes()) {
     if (std::ranges::find(type.names, name) != type.names.end()) return &type;
-    for (std::string_view other : type.names) known += fmt::format(" {}", other);
+    known.insert(known.end(), type.names.begin(), type.names.end());
   }
-  return Fail(ErrorCode::kUnsupported, "{}: {} is {}, supported are{}", file.source(), kPreKey,
-              Quoted(name), known);
+  return Fail(ErrorCode::kUnsupported, "{}: {} is {}, only {} are possible", file.source(), kPreKey,
+              Quoted(name), fmt::join(known, ", "));
 }
 
-Status ReadPieces(const GgufFile& file, TokenizerData* data) {
+std::string Label(const GgufFile& file, std::string_view key) {
+  return fmt::format("{}: {}", file.source(), key);
+}
+
+Status ReadPieces(const GgufFile& file, TokenizerData& data) {
   KVICK_ASSIGN_OR_RETURN(const auto tokens, file.GetStringArray(kTokensKey));
-  data->pieces.assign(tokens.begin(), tokens.end());
+  data.pieces.assign(tokens.begin(), tokens.end());
   KVICK_ASSIGN_OR_RETURN(const auto numbers, file.FindIntArray(kTypesKey));
   if (!numbers) {
-    data->types.assign(tokens.size(), TokenType::kNormal);
+    data.types.assign(tokens.size(), TokenType::kNormal);
     return {};
   }
   constexpr TokenType kTypes[] = {TokenType::kNormal,      TokenType::kUnknown, TokenType::kControl,
                                   TokenType::kUserDefined, TokenType::kUnused,  TokenType::kByte};
-  constexpr int64_t kNumTypes = std::size(kTypes);
-  data->types.reserve(numbers->size());
+  constexpr IntRange kNumbers{1, std::size(kTypes)};
+  const std::string label = Label(file, fmt::format("an element of {}", kTypesKey));
+  data.types.reserve(numbers->size());
   for (int64_t number : *numbers) {
-    if (number < 1 || number > kNumTypes) {
-      return Fail(ErrorCode::kCorrupt, "{}: {}[{}] is {}, 1 to {} are possible", file.source(),
-                  kTypesKey, data->types.size(), number, kNumTypes);
-    }
-    data->types.push_back(kTypes[number - 1]);
+    KVICK_RETURN_IF_ERROR(CheckRange(label, number, kNumbers));
+    data.types.push_back(kTypes[number - 1]);
   }
   return {};
 }
 
-Status ReadMerges(const GgufFile& file, TokenizerData* data) {
+Result<std::vector<MergeRule>> ReadMerges(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(const auto merges, file.GetStringArray(kMergesKey));
-  data->merges.reserve(merges.size());
+  std::vector<MergeRule> rules;
+  rules.reserve(merges.size());
   for (std::string_view merge : merges) {
     const size_t space = merge.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == merge.size()) {
       return Fail(ErrorCode::kCorrupt,
-                  "{}: {}[{}] is {}, two pieces with a space between are wanted", file.source(),
-                  kMergesKey, data->merges.size(), Quoted(merge));
+                  "{}: {}[{}] is {}, a pair of pieces with a space between is wanted",
+                  file.source(), kMergesKey, rules.size(), Quoted(merge));
     }
-    data->merges.push_back(
-        {std::string(merge.substr(0, space)), std::string(merge.substr(space + 1))});
+    rules.push_back({std::string(merge.substr(0, space)), std::string(merge.substr(space + 1))});
   }
-  return {};
+  return rules;
 }
 
 Result<std::optional<int32_t>> FindId(const GgufFile& file, std::string_view key,
                                       const TokenizerData& data) {
   KVICK_ASSIGN_OR_RETURN(const std::optional<int64_t> id, file.FindInt(key));
   if (!id) return std::nullopt;
-  if (*id < 0 || *id >= static_cast<int64_t>(data.pieces.size())) {
-    return Fail(ErrorCode::kCorrupt, "{}: {} is {}, the vocabulary has {} tokens", file.source(),
-                key, *id, data.pieces.size());
-  }
+  const auto num_tokens = static_cast<int64_t>(data.pieces.size());
+  KVICK_RETURN_IF_ERROR(CheckRange(Label(file, key), *id, IntRange{0, num_tokens - 1}));
   return static_cast<int32_t>(*id);
 }
 
-Status ReadIds(const GgufFile& file, TokenizerData* data) {
-  KVICK_ASSIGN_OR_RETURN(data->bos_id, FindId(file, "tokenizer.ggml.bos_token_id", *data));
-  KVICK_ASSIGN_OR_RETURN(data->eos_id, FindId(file, "tokenizer.ggml.eos_token_id", *data));
-  KVICK_ASSIGN_OR_RETURN(data->unknown_id, FindId(file, "tokenizer.ggml.unknown_token_id", *data));
+Status ReadIds(const GgufFile& file, TokenizerData& data) {
+  KVICK_ASSIGN_OR_RETURN(data.bos_id, FindId(file, "tokenizer.ggml.bos_token_id", data));
+  KVICK_ASSIGN_OR_RETURN(data.eos_id, FindId(file, "tokenizer.ggml.eos_token_id", data));
+  KVICK_ASSIGN_OR_RETURN(data.unknown_id, FindId(file, "tokenizer.ggml.unknown_token_id", data));
   for (std::string_view key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
-    KVICK_ASSIGN_OR_RETURN(const std::optional<int32_t> id, FindId(file, key, *data));
-    if (id) data->end_ids.push_back(*id);
+    KVICK_ASSIGN_OR_RETURN(const std::optional<int32_t> id, FindId(file, key, data));
+    if (id) data.end_ids.push_back(*id);
   }
   return {};
 }
 
-Status ReadSurroundings(const GgufFile& file, bool add_bos_by_default, TokenizerData* data) {
+Status ReadSurroundings(const GgufFile& file, bool add_bos_by_default, TokenizerData& data) {
   KVICK_ASSIGN_OR_RETURN(const auto add_bos, file.FindBool("tokenizer.ggml.add_bos_token"));
   KVICK_ASSIGN_OR_RETURN(const auto add_eos, file.FindBool("tokenizer.ggml.add_eos_token"));
-  if (add_bos.value_or(add_bos_by_default) && data->bos_id) data->prefix_ids = {*data->bos_id};
-  if (add_eos.value_or(false) && data->eos_id) data->suffix_ids = {*data->eos_id};
+  if (add_bos.value_or(add_bos_by_default) && data.bos_id) data.prefix_ids = {*data.bos_id};
+  if (add_eos.value_or(false) && data.eos_id) data.suffix_ids = {*data.eos_id};
   return {};
 }
 
 // SentencePiece's own ids, for files that name none.
-void DefaultIds(TokenizerData* data) {
-  const auto set_default = [&](std::optional<int32_t>* id, int32_t value, TokenType type) {
-    const size_t index = static_cast<size_t>(value);
-    if (!*id && index < data->types.size() && data->types[index] == type) *id = value;
+void DefaultIds(TokenizerData& data) {
+  const auto set_default = [&](std::optional<int32_t>& id, int32_t value, TokenType type) {
+    const auto index = static_cast<size_t>(value);
+    if (!id && index < data.types.size() && data.types[index] == type) id = value;
   };
-  set_default(&data->unknown_id, 0, TokenType::kUnknown);
-  set_default(&data->bos_id, 1, TokenType::kControl);
-  set_default(&data->eos_id, 2, TokenType::kControl);
+  set_default(data.unknown_id, 0, TokenType::kUnknown);
+  set_default(data.bos_id, 1, TokenType::kControl);
+  set_default(data.eos_id, 2, TokenType::kControl);
 }
 
 Result<TokenizerData> SentencePieceFromGguf(const GgufFile& file) {
   TokenizerData data;
-  KVICK_RETURN_IF_ERROR(ReadPieces(file, &data));
+  KVICK_RETURN_IF_ERROR(ReadPieces(file, data));
   KVICK_ASSIGN_OR_RETURN(data.scores, file.GetFloatArray(kScoresKey));
-  KVICK_RETURN_IF_ERROR(ReadIds(file, &data));
-  DefaultIds(&data);
-  KVICK_RETURN_IF_ERROR(ReadSurroundings(file, true, &data));
+  KVICK_RETURN_IF_ERROR(ReadIds(file, data));
+  DefaultIds(data);
+  KVICK_RETURN_IF_ERROR(ReadSurroundings(file, true, data));
   KVICK_ASSIGN_OR_RETURN(const auto add_space, file.FindBool("tokenizer.ggml.add_space_prefix"));
   data.strips_leading_space = add_space.value_or(true);
   data.space_prefix = data.strips_leading_space ? SpacePrefix::kEveryStretch : SpacePrefix::kNone;
@@ -161,10 +166,10 @@ Result<TokenizerData> Gpt2FromGguf(const GgufFile& file) {
   data.merge_order = MergeOrder::kByRank;
   data.split_patterns.assign(pre->patterns.begin(), pre->patterns.end());
   data.whole_words_first = pre->whole_words_first;
-  KVICK_RETURN_IF_ERROR(ReadPieces(file, &data));
-  KVICK_RETURN_IF_ERROR(ReadMerges(file, &data));
-  KVICK_RETURN_IF_ERROR(ReadIds(file, &data));
-  KVICK_RETURN_IF_ERROR(ReadSurroundings(file, pre->add_bos, &data));
+  KVICK_RETURN_IF_ERROR(ReadPieces(file, data));
+  KVICK_ASSIGN_OR_RETURN(data.merges, ReadMerges(file));
+  KVICK_RETURN_IF_ERROR(ReadIds(file, data));
+  KVICK_RETURN_IF_ERROR(ReadSurroundings(file, pre->add_bos, data));
   return data;
 }
 
@@ -172,24 +177,18 @@ Result<TokenizerData> ReadTokenizerData(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(const auto model, file.FindString(kModelKey));
   if (model == "llama") return SentencePieceFromGguf(file);
   if (model == "gpt2") return Gpt2FromGguf(file);
-  if (!model || model == "none")
+  if (!model || model == "none") {
     return Fail(ErrorCode::kNotFound, "{}: the file has no tokenizer", file.source());
-  return Fail(ErrorCode::kUnsupported, "{}: {} is {}, supported are llama and gpt2", file.source(),
-              kModelKey, Quoted(*model));
+  }
+  return Fail(ErrorCode::kUnsupported, "{}: {} is {}, only \"llama\" and \"gpt2\" are possible",
+              file.source(), kModelKey, Quoted(*model));
 }
 
 }  // namespace
 
-bool HasTokenizer(const GgufFile& file) {
-  const auto model = file.FindString(kModelKey);
-  return !model || (*model && **model != "none");
-}
-
 Result<Tokenizer> TokenizerFromGguf(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(TokenizerData data, ReadTokenizerData(file));
-  return Tokenizer::Create(std::move(data)).map_error([&](Error error) {
-    return Error{error.code, fmt::format("{}: {}", file.source(), error.message)};
-  });
+  return Tokenizer::Create(std::move(data)).map_error(WithSource(file.source()));
 }
 
 }  // namespace kvick

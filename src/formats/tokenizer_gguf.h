@@ -10,13 +10,10 @@ namespace kvick {
 // The tokenizer in the metadata of a GGUF file: tokenizer.ggml.model `llama`, or `gpt2` with one of
 // the known tokenizer.ggml.pre (missing: `default`). It encodes as llama.cpp does.
 //
-// Errors    not_found: the file has no tokenizer (model missing or `none`), or a key that the
-//           tokenizer needs is missing;  unsupported: another model or pre;  corrupt: a bad value
+// Errors    not_found: the file has no tokenizer (model missing or `none`), and nothing else;
+//           unsupported: another model or pre;  corrupt: a missing key or a bad value
 // Cost      some 200 bytes of memory for each token, 60 for each merge; of the file nothing is kept
 Result<Tokenizer> TokenizerFromGguf(const GgufFile& file);
-
-// Whether the file has a tokenizer at all, of whatever kind.
-bool HasTokenizer(const GgufFile& file);
 
 }  // namespace kvick
 

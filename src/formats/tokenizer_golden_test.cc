@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/files_testing.h"
 #include "formats/json.h"
-#include "formats/test_files.h"
 #include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_hf.h"
 

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "formats/error_source.h"
 #include "formats/json.h"
-#include "formats/json_member.h"
+#include "formats/json_members.h"
 #include "formats/quoted.h"
 #include "formats/tokenizer_hf_steps.h"
 
@@ -19,54 +20,46 @@ using nlohmann::json;
 // Holes in the vocabulary cost memory, so the file must have tokens to justify them.
 int64_t MaxTokens(size_t num_entries) { return 2 * static_cast<int64_t>(num_entries) + 1024; }
 
-Result<size_t> CheckedId(const json& value, std::string_view label, int64_t max_tokens) {
-  if (!value.is_number_integer() || value < 0 || value >= max_tokens) {
-    return Fail(ErrorCode::kCorrupt, "{} is {}, an id from 0 to {} is wanted", label,
-                JsonText(value), max_tokens - 1);
-  }
-  return value.get<size_t>();
-}
-
 // Makes room for token `id`; new places are holes.
-void Grow(size_t id, TokenizerData* data) {
-  if (id < data->pieces.size()) return;
-  data->pieces.resize(id + 1);
-  data->types.resize(id + 1, TokenType::kUnused);
+void Grow(size_t id, TokenizerData& data) {
+  if (id < data.pieces.size()) return;
+  data.pieces.resize(id + 1);
+  data.types.resize(id + 1, TokenType::kUnused);
 }
 
-Status ReadVocabulary(const json& vocabulary, bool byte_fallback, int64_t max_tokens,
-                      TokenizerData* data) {
+Status ReadVocabulary(const json& vocabulary, bool byte_fallback, IntRange ids,
+                      TokenizerData& data) {
   for (const auto& [piece, value] : vocabulary.items()) {
     const std::string label = "model.vocab: the id of " + Quoted(piece);
-    KVICK_ASSIGN_OR_RETURN(const size_t id, CheckedId(value, label, max_tokens));
+    KVICK_ASSIGN_OR_RETURN(const int64_t number, JsonInt(value, label, ids));
+    const auto id = static_cast<size_t>(number);
     Grow(id, data);
-    if (data->types[id] != TokenType::kUnused) {
+    if (data.types[id] != TokenType::kUnused) {
       return Fail(ErrorCode::kCorrupt, "model.vocab: {} and {} have the same id {}",
-                  Quoted(data->pieces[id]), Quoted(piece), id);
+                  Quoted(data.pieces[id]), Quoted(piece), id);
     }
-    data->pieces[id] = piece;
+    data.pieces[id] = piece;
     const bool is_byte = byte_fallback && ParseBytePiece(piece).has_value();
-    data->types[id] = is_byte ? TokenType::kByte : TokenType::kNormal;
+    data.types[id] = is_byte ? TokenType::kByte : TokenType::kNormal;
   }
   return {};
 }
 
-Status ReadAddedTokens(const json& added_tokens, int64_t max_tokens, TokenizerData* data) {
+Status ReadAddedTokens(const json& added_tokens, IntRange ids, TokenizerData& data) {
   for (size_t i = 0; i < added_tokens.size(); ++i) {
-    const json& token = added_tokens[i];
     const std::string label = fmt::format("added_tokens[{}]", i);
-    KVICK_ASSIGN_OR_RETURN(const std::string content, NeedString(token, "content", label));
-    KVICK_ASSIGN_OR_RETURN(const bool special, BoolOr(token, "special", false, label));
-    const json* id_value = FindMember(token, "id");
-    if (!id_value) return Fail(ErrorCode::kCorrupt, "{}.id is missing", label);
-    KVICK_ASSIGN_OR_RETURN(const size_t id, CheckedId(*id_value, label + ".id", max_tokens));
+    const JsonMembers token(added_tokens[i], label);
+    KVICK_ASSIGN_OR_RETURN(const std::string content, token.String("content"));
+    KVICK_ASSIGN_OR_RETURN(const bool special, token.BoolOr("special", false));
+    KVICK_ASSIGN_OR_RETURN(const int64_t number, token.Int("id", ids));
+    const auto id = static_cast<size_t>(number);
     Grow(id, data);
-    if (data->types[id] != TokenType::kUnused && data->pieces[id] != content) {
+    if (data.types[id] != TokenType::kUnused && data.pieces[id] != content) {
       return Fail(ErrorCode::kCorrupt, "{}: {} has the id {}, which is that of {}", label,
-                  Quoted(content), id, Quoted(data->pieces[id]));
+                  Quoted(content), id, Quoted(data.pieces[id]));
     }
-    data->pieces[id] = content;
-    data->types[id] = special ? TokenType::kControl : TokenType::kUserDefined;
+    data.pieces[id] = content;
+    data.types[id] = special ? TokenType::kControl : TokenType::kUserDefined;
   }
   return {};
 }
@@ -83,16 +76,17 @@ Result<MergeRule> ReadMerge(const json& merge) {
              merge[1].is_string()) {
     return MergeRule{merge[0].get<std::string>(), merge[1].get<std::string>()};
   }
-  return Fail(ErrorCode::kCorrupt, "a merge is {}, two pieces are wanted", JsonText(merge));
+  return Fail(ErrorCode::kCorrupt, "a merge is {}, a pair of pieces is wanted", JsonText(merge));
 }
 
-Status ReadMerges(const json& merges, TokenizerData* data) {
-  data->merges.reserve(merges.size());
+Result<std::vector<MergeRule>> ReadMerges(const json& merges) {
+  std::vector<MergeRule> rules;
+  rules.reserve(merges.size());
   for (const json& merge : merges) {
     KVICK_ASSIGN_OR_RETURN(MergeRule rule, ReadMerge(merge));
-    data->merges.push_back(std::move(rule));
+    rules.push_back(std::move(rule));
   }
-  return {};
+  return rules;
 }
 
 std::optional<int32_t> FindPiece(const TokenizerData& data, std::string_view piece) {
@@ -104,73 +98,83 @@ std::optional<int32_t> FindPiece(const TokenizerData& data, std::string_view pie
   return std::nullopt;
 }
 
-Status ReadModel(const json& tokenizer, TokenizerData* data) {
-  KVICK_ASSIGN_OR_RETURN(const json* model, NeedObject(tokenizer, "model", ""));
-  KVICK_ASSIGN_OR_RETURN(const std::string type, StringOr(*model, "type", "BPE", "model"));
+// Refuses what would encode in a way that kvick does not know.
+Status CheckModelType(const JsonMembers& model) {
+  KVICK_ASSIGN_OR_RETURN(const std::string type, model.StringOr("type", "BPE"));
   if (type != "BPE") {
-    return Fail(ErrorCode::kUnsupported, "model.type is {}, supported is BPE", Quoted(type));
+    return Fail(ErrorCode::kUnsupported, "{} is {}, only \"BPE\" is possible", model.Label("type"),
+                Quoted(type));
   }
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    KVICK_ASSIGN_OR_RETURN(const std::string affix, StringOr(*model, key, "", "model"));
+    KVICK_ASSIGN_OR_RETURN(const std::string affix, model.StringOr(key, ""));
     if (affix.empty()) continue;
-    return Fail(ErrorCode::kUnsupported, "model.{} is {}, supported is none", key, Quoted(affix));
+    return Fail(ErrorCode::kUnsupported, "{} is {}, only \"\" is possible", model.Label(key),
+                Quoted(affix));
   }
-  KVICK_ASSIGN_OR_RETURN(const bool byte_fallback, BoolOr(*model, "byte_fallback", false, "model"));
-  KVICK_ASSIGN_OR_RETURN(data->whole_words_first, BoolOr(*model, "ignore_merges", false, "model"));
-  KVICK_ASSIGN_OR_RETURN(data->fuse_unknown, BoolOr(*model, "fuse_unk", false, "model"));
-  KVICK_ASSIGN_OR_RETURN(const json* vocabulary, NeedObject(*model, "vocab", "model"));
-  KVICK_ASSIGN_OR_RETURN(const json* merges, NeedArray(*model, "merges", "model"));
-  KVICK_ASSIGN_OR_RETURN(const json* added_tokens, ArrayOrNull(tokenizer, "added_tokens", ""));
+  return {};
+}
+
+Status ReadModel(const JsonMembers& tokenizer, TokenizerData& data) {
+  KVICK_ASSIGN_OR_RETURN(const json* object, tokenizer.Object("model"));
+  const JsonMembers model(*object, "model");
+  KVICK_RETURN_IF_ERROR(CheckModelType(model));
+  KVICK_ASSIGN_OR_RETURN(const bool byte_fallback, model.BoolOr("byte_fallback", false));
+  KVICK_ASSIGN_OR_RETURN(data.whole_words_first, model.BoolOr("ignore_merges", false));
+  KVICK_ASSIGN_OR_RETURN(data.fuse_unknown, model.BoolOr("fuse_unk", false));
+  KVICK_ASSIGN_OR_RETURN(const json* vocabulary, model.Object("vocab"));
+  KVICK_ASSIGN_OR_RETURN(const json* merges, model.Array("merges"));
+  KVICK_ASSIGN_OR_RETURN(const json* added_tokens, tokenizer.ArrayOrNull("added_tokens"));
   const size_t num_added = added_tokens ? added_tokens->size() : 0;
-  const int64_t max_tokens = MaxTokens(vocabulary->size() + num_added);
-  KVICK_RETURN_IF_ERROR(ReadVocabulary(*vocabulary, byte_fallback, max_tokens, data));
-  if (added_tokens) KVICK_RETURN_IF_ERROR(ReadAddedTokens(*added_tokens, max_tokens, data));
-  KVICK_RETURN_IF_ERROR(ReadMerges(*merges, data));
-  KVICK_ASSIGN_OR_RETURN(const std::string unknown, StringOr(*model, "unk_token", "", "model"));
-  if (!unknown.empty()) data->unknown_id = FindPiece(*data, unknown);
+  const IntRange ids{0, MaxTokens(vocabulary->size() + num_added) - 1};
+  KVICK_RETURN_IF_ERROR(ReadVocabulary(*vocabulary, byte_fallback, ids, data));
+  if (added_tokens) KVICK_RETURN_IF_ERROR(ReadAddedTokens(*added_tokens, ids, data));
+  KVICK_ASSIGN_OR_RETURN(data.merges, ReadMerges(*merges));
+  KVICK_ASSIGN_OR_RETURN(const std::string unknown, model.StringOr("unk_token", ""));
+  if (!unknown.empty()) data.unknown_id = FindPiece(data, unknown);
   return {};
 }
 
 // A special token of tokenizer_config.json: "<s>", {"content": "<s>"} or null.
-Result<std::optional<int32_t>> NamedToken(const json& config, const std::string& key,
+Result<std::optional<int32_t>> NamedToken(const JsonMembers& config, const std::string& key,
                                           const TokenizerData& data) {
-  const json* value = FindMember(config, key);
+  const json* value = config.Find(key);
   if (!value) return std::nullopt;
   if (value->is_string()) return FindPiece(data, value->get_ref<const std::string&>());
-  KVICK_ASSIGN_OR_RETURN(const std::string content, NeedString(*value, "content", key));
+  KVICK_ASSIGN_OR_RETURN(const std::string content, JsonMembers(*value, key).String("content"));
   return FindPiece(data, content);
 }
 
 // Where `key` is given, it decides whether `ids` hold exactly that token or none.
-Status ApplySwitch(const json& config, const std::string& key, std::optional<int32_t> token,
-                   std::vector<int32_t>* ids) {
-  if (!FindMember(config, key)) return {};
-  KVICK_ASSIGN_OR_RETURN(const bool on, BoolOr(config, key, false, ""));
-  if (!on) {
-    ids->clear();
-  } else if (token && ids->empty()) {
-    ids->push_back(*token);
+Status ApplySwitch(const JsonMembers& config, std::string_view key, std::optional<int32_t> token,
+                   std::vector<int32_t>& ids) {
+  if (!config.Find(key)) return {};
+  KVICK_ASSIGN_OR_RETURN(const bool is_on, config.BoolOr(key, false));
+  if (!is_on) {
+    ids.clear();
+  } else if (token && ids.empty()) {
+    ids.push_back(*token);
   }
   return {};
 }
 
-Status ReadConfig(const json& config, TokenizerData* data) {
-  if (config.is_null()) {
-    if (data->prefix_ids.size() == 1) data->bos_id = data->prefix_ids[0];
+Status ReadConfig(const json& json_config, TokenizerData& data) {
+  if (json_config.is_null()) {
+    if (data.prefix_ids.size() == 1) data.bos_id = data.prefix_ids[0];
     return {};
   }
-  KVICK_ASSIGN_OR_RETURN(data->bos_id, NamedToken(config, "bos_token", *data));
-  KVICK_ASSIGN_OR_RETURN(data->eos_id, NamedToken(config, "eos_token", *data));
-  KVICK_RETURN_IF_ERROR(ApplySwitch(config, "add_bos_token", data->bos_id, &data->prefix_ids));
-  return ApplySwitch(config, "add_eos_token", data->eos_id, &data->suffix_ids);
+  const JsonMembers config(json_config);
+  KVICK_ASSIGN_OR_RETURN(data.bos_id, NamedToken(config, "bos_token", data));
+  KVICK_ASSIGN_OR_RETURN(data.eos_id, NamedToken(config, "eos_token", data));
+  KVICK_RETURN_IF_ERROR(ApplySwitch(config, "add_bos_token", data.bos_id, data.prefix_ids));
+  return ApplySwitch(config, "add_eos_token", data.eos_id, data.suffix_ids);
 }
 
 Result<TokenizerData> ReadTokenizerData(const json& tokenizer, const json& config) {
   TokenizerData data;
   data.merge_order = MergeOrder::kByRank;
-  KVICK_RETURN_IF_ERROR(ReadSteps(tokenizer, &data));
-  KVICK_RETURN_IF_ERROR(ReadModel(tokenizer, &data));
-  KVICK_RETURN_IF_ERROR(ReadConfig(config, &data));
+  KVICK_RETURN_IF_ERROR(ReadSteps(tokenizer, data));
+  KVICK_RETURN_IF_ERROR(ReadModel(JsonMembers(tokenizer), data));
+  KVICK_RETURN_IF_ERROR(ReadConfig(config, data));
   return data;
 }
 
@@ -196,9 +200,7 @@ Result<Tokenizer> TokenizerFromHf(const std::string& tokenizer_path,
   if (config_path) {
     KVICK_ASSIGN_OR_RETURN(config, ReadJsonFile(*config_path));
   }
-  return TokenizerFromHfJson(tokenizer, config).map_error([&](Error error) {
-    return Error{error.code, fmt::format("{}: {}", tokenizer_path, error.message)};
-  });
+  return TokenizerFromHfJson(tokenizer, config).map_error(WithSource(tokenizer_path));
 }
 
 }  // namespace kvick

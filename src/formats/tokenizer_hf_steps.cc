@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
-#include "formats/json.h"
-#include "formats/json_member.h"
+#include "formats/json_members.h"
 #include "formats/piece_spelling.h"
 #include "formats/pretokenizer.h"
 #include "formats/quoted.h"
@@ -18,71 +18,83 @@ namespace {
 using nlohmann::json;
 
 struct Reader {
-  TokenizerData* data;
+  TokenizerData& data;
   bool has_byte_level = false;
   bool has_space_markers = false;
 };
 
-// Calls `read(step, type, label)` for the step, or for each of a Sequence of steps.
-template <class Read>
-Status ForEachStep(const json* step, std::string_view label, std::string_view sequence_key,
-                   Read read) {
-  if (!step) return {};
-  KVICK_ASSIGN_OR_RETURN(const std::string type, NeedString(*step, "type", label));
-  if (type != "Sequence") return read(*step, type, label);
-  KVICK_ASSIGN_OR_RETURN(const json* steps, NeedArray(*step, sequence_key, label));
-  for (const json& inner : *steps) {
-    KVICK_RETURN_IF_ERROR(ForEachStep(&inner, label, sequence_key, read));
+using ReadStep = Status (*)(const JsonMembers& step, std::string_view type, Reader& reader);
+
+// Where a kind of steps stands in the document, the name of a list of them, and what reads one.
+struct StepKind {
+  const char* key;
+  const char* sequence_key;
+  ReadStep read;
+};
+
+Status ReadStepOrSequence(const json& value, const StepKind& kind, Reader& reader) {
+  const JsonMembers step(value, kind.key);
+  KVICK_ASSIGN_OR_RETURN(const std::string type, step.String("type"));
+  if (type != "Sequence") return kind.read(step, type, reader);
+  KVICK_ASSIGN_OR_RETURN(const json* inner_steps, step.Array(kind.sequence_key));
+  for (const json& inner : *inner_steps) {
+    KVICK_RETURN_IF_ERROR(ReadStepOrSequence(inner, kind, reader));
   }
   return {};
 }
 
-tl::unexpected<Error> UnsupportedStep(std::string_view label, std::string_view type,
-                                      std::string_view supported) {
-  return Fail(ErrorCode::kUnsupported, "the {} has a step {}, supported are {}", label,
-              Quoted(type), supported);
+tl::unexpected<Error> UnsupportedStep(const JsonMembers& step, std::string_view type,
+                                      std::string_view possible) {
+  return Fail(ErrorCode::kUnsupported, "{} is {}, only {} are possible", step.Label("type"),
+              Quoted(type), possible);
 }
 
-Status NeedSpaceMarker(const json& step, std::string_view key, std::string_view label) {
-  KVICK_ASSIGN_OR_RETURN(const std::string marker, NeedString(step, key, label));
-  if (marker == kSpaceMarker) return {};
-  return Fail(ErrorCode::kUnsupported, "{}.{} is {}, supported is U+2581", label, key,
-              Quoted(marker));
+Status NeedText(const JsonMembers& members, std::string_view key, std::string_view wanted) {
+  KVICK_ASSIGN_OR_RETURN(const std::string text, members.String(key));
+  if (text == wanted) return {};
+  return Fail(ErrorCode::kUnsupported, "{} is {}, only {} is possible", members.Label(key),
+              Quoted(text), Quoted(wanted));
 }
 
-Status ReadNormalizer(const json& step, std::string_view type, std::string_view label,
-                      Reader* reader) {
+// The pattern of a Replace or Split.
+Result<JsonMembers> NeedPattern(const JsonMembers& step) {
+  KVICK_ASSIGN_OR_RETURN(const json* pattern, step.Object("pattern"));
+  return JsonMembers(*pattern, step.Label("pattern"));
+}
+
+Status ReadNormalizer(const JsonMembers& step, std::string_view type, Reader& reader) {
   if (type == "NFC") return {};
   if (type == "Prepend") {
-    KVICK_RETURN_IF_ERROR(NeedSpaceMarker(step, "prepend", label));
-    reader->data->space_prefix = SpacePrefix::kEveryStretch;
+    KVICK_RETURN_IF_ERROR(NeedText(step, "prepend", kSpaceMarker));
+    reader.data.space_prefix = SpacePrefix::kEveryStretch;
   } else if (type == "Replace") {
-    KVICK_ASSIGN_OR_RETURN(const json* pattern, NeedObject(step, "pattern", label));
-    KVICK_ASSIGN_OR_RETURN(const std::string text, StringOr(*pattern, "String", "", label));
-    if (text != " ") {
-      return Fail(ErrorCode::kUnsupported, "the {} replaces {}, supported is a space", label,
-                  Quoted(text));
+    KVICK_ASSIGN_OR_RETURN(const JsonMembers pattern, NeedPattern(step));
+    if (!pattern.Find("String")) {
+      return Fail(ErrorCode::kUnsupported, "{} is missing, only \" \" is possible",
+                  pattern.Label("String"));
     }
-    KVICK_RETURN_IF_ERROR(NeedSpaceMarker(step, "content", label));
+    KVICK_RETURN_IF_ERROR(NeedText(pattern, "String", " "));
+    KVICK_RETURN_IF_ERROR(NeedText(step, "content", kSpaceMarker));
   } else {
-    return UnsupportedStep(label, type, "NFC, Prepend, Replace and Sequence");
+    return UnsupportedStep(step, type, "NFC, Prepend, Replace and Sequence");
   }
-  reader->has_space_markers = true;
+  reader.has_space_markers = true;
   return {};
 }
 
-Status ReadByteLevel(const json& step, std::string_view label, Reader* reader) {
-  KVICK_ASSIGN_OR_RETURN(const bool add_space, BoolOr(step, "add_prefix_space", true, label));
-  KVICK_ASSIGN_OR_RETURN(const bool use_regex, BoolOr(step, "use_regex", true, label));
+Status ReadByteLevel(const JsonMembers& step, Reader& reader) {
+  KVICK_ASSIGN_OR_RETURN(const bool add_space, step.BoolOr("add_prefix_space", true));
+  KVICK_ASSIGN_OR_RETURN(const bool use_regex, step.BoolOr("use_regex", true));
   if (add_space) {
-    if (!reader->data->split_patterns.empty()) {
+    if (!reader.data.split_patterns.empty()) {
       return Fail(ErrorCode::kUnsupported,
-                  "{}: ByteLevel adds a space to each word of a Split before it", label);
+                  "{} is true, only false is possible where a Split comes before",
+                  step.Label("add_prefix_space"));
     }
-    reader->data->space_prefix = SpacePrefix::kEveryStretchUnlessSpace;
+    reader.data.space_prefix = SpacePrefix::kEveryStretchUnlessSpace;
   }
-  if (use_regex) reader->data->split_patterns.emplace_back(kGpt2Pattern);
-  reader->has_byte_level = true;
+  if (use_regex) reader.data.split_patterns.emplace_back(kGpt2Pattern);
+  reader.has_byte_level = true;
   return {};
 }
 
@@ -99,123 +111,119 @@ std::string EscapeRegex(std::string_view text) {
 
 // The words of a Split are its matches and what lies between them. `Removed` with `invert` throws
 // the latter away, but is used with expressions that leave nothing between.
-Status ReadSplit(const json& step, std::string_view label, Reader* reader) {
-  KVICK_ASSIGN_OR_RETURN(const std::string behavior, NeedString(step, "behavior", label));
-  KVICK_ASSIGN_OR_RETURN(const bool invert, BoolOr(step, "invert", false, label));
+Status ReadSplit(const JsonMembers& step, Reader& reader) {
+  KVICK_ASSIGN_OR_RETURN(const std::string behavior, step.String("behavior"));
+  KVICK_ASSIGN_OR_RETURN(const bool invert, step.BoolOr("invert", false));
   if (behavior != "Isolated" && !(behavior == "Removed" && invert)) {
-    return Fail(ErrorCode::kUnsupported, "{}: the behavior of a Split is {}, supported is Isolated",
-                label, Quoted(behavior));
+    return Fail(ErrorCode::kUnsupported, "{} is {}, only \"Isolated\" is possible",
+                step.Label("behavior"), Quoted(behavior));
   }
-  KVICK_ASSIGN_OR_RETURN(const json* pattern, NeedObject(step, "pattern", label));
-  if (FindMember(*pattern, "String")) {
-    KVICK_ASSIGN_OR_RETURN(const std::string text, NeedString(*pattern, "String", label));
-    reader->data->split_patterns.push_back(EscapeRegex(text));
+  KVICK_ASSIGN_OR_RETURN(const JsonMembers pattern, NeedPattern(step));
+  if (pattern.Find("String")) {
+    KVICK_ASSIGN_OR_RETURN(const std::string text, pattern.String("String"));
+    reader.data.split_patterns.push_back(EscapeRegex(text));
     return {};
   }
-  KVICK_ASSIGN_OR_RETURN(std::string regex, NeedString(*pattern, "Regex", label));
-  reader->data->split_patterns.push_back(std::move(regex));
+  KVICK_ASSIGN_OR_RETURN(std::string regex, pattern.String("Regex"));
+  reader.data.split_patterns.push_back(std::move(regex));
   return {};
 }
 
-Status ReadDigits(const json& step, std::string_view label, Reader* reader) {
-  KVICK_ASSIGN_OR_RETURN(const bool individual, BoolOr(step, "individual_digits", false, label));
-  reader->data->split_patterns.push_back(individual ? R"(\p{N})" : R"(\p{N}+)");
+Status ReadDigits(const JsonMembers& step, Reader& reader) {
+  KVICK_ASSIGN_OR_RETURN(const bool individual, step.BoolOr("individual_digits", false));
+  reader.data.split_patterns.push_back(individual ? R"(\p{N})" : R"(\p{N}+)");
   return {};
 }
 
-Status ReadMetaspace(const json& step, std::string_view label, Reader* reader) {
-  KVICK_RETURN_IF_ERROR(NeedSpaceMarker(step, "replacement", label));
-  KVICK_ASSIGN_OR_RETURN(const bool add_space, BoolOr(step, "add_prefix_space", true, label));
+Status ReadMetaspace(const JsonMembers& step, Reader& reader) {
+  KVICK_RETURN_IF_ERROR(NeedText(step, "replacement", kSpaceMarker));
+  KVICK_ASSIGN_OR_RETURN(const bool add_space, step.BoolOr("add_prefix_space", true));
   KVICK_ASSIGN_OR_RETURN(const std::string scheme,
-                         StringOr(step, "prepend_scheme", add_space ? "always" : "never", label));
+                         step.StringOr("prepend_scheme", add_space ? "always" : "never"));
   if (scheme == "always") {
-    reader->data->space_prefix = SpacePrefix::kEveryStretchUnlessSpace;
+    reader.data.space_prefix = SpacePrefix::kEveryStretchUnlessSpace;
   } else if (scheme == "first") {
-    reader->data->space_prefix = SpacePrefix::kTextStartUnlessSpace;
+    reader.data.space_prefix = SpacePrefix::kTextStartUnlessSpace;
   } else if (scheme != "never") {
-    return Fail(ErrorCode::kCorrupt, "{}.prepend_scheme is {}, always, first or never is wanted",
-                label, Quoted(scheme));
+    return Fail(ErrorCode::kCorrupt,
+                "{} is {}, only \"always\", \"first\" and \"never\" are possible",
+                step.Label("prepend_scheme"), Quoted(scheme));
   }
-  KVICK_ASSIGN_OR_RETURN(const bool split, BoolOr(step, "split", true, label));
-  if (split) reader->data->split_patterns.emplace_back(" [^ ]*");  // a word begins at a space
-  reader->has_space_markers = true;
+  KVICK_ASSIGN_OR_RETURN(const bool split, step.BoolOr("split", true));
+  if (split) reader.data.split_patterns.emplace_back(" [^ ]*");  // a word begins at a space
+  reader.has_space_markers = true;
   return {};
 }
 
-Status ReadPreTokenizer(const json& step, std::string_view type, std::string_view label,
-                        Reader* reader) {
-  if (type == "ByteLevel") return ReadByteLevel(step, label, reader);
-  if (type == "Split") return ReadSplit(step, label, reader);
-  if (type == "Digits") return ReadDigits(step, label, reader);
-  if (type == "Metaspace") return ReadMetaspace(step, label, reader);
-  return UnsupportedStep(label, type, "ByteLevel, Digits, Metaspace, Split and Sequence");
+Status ReadPreTokenizer(const JsonMembers& step, std::string_view type, Reader& reader) {
+  if (type == "ByteLevel") return ReadByteLevel(step, reader);
+  if (type == "Split") return ReadSplit(step, reader);
+  if (type == "Digits") return ReadDigits(step, reader);
+  if (type == "Metaspace") return ReadMetaspace(step, reader);
+  return UnsupportedStep(step, type, "ByteLevel, Digits, Metaspace, Split and Sequence");
 }
 
 // Appends the ids that a TemplateProcessing gives to the special token that it calls `name`.
-Status AppendTemplateIds(const json& step, const std::string& name, std::string_view label,
-                         std::vector<int32_t>* ids) {
-  KVICK_ASSIGN_OR_RETURN(const json* tokens, NeedObject(step, "special_tokens", label));
-  const std::string token_label = fmt::format("{}.special_tokens", label);
-  KVICK_ASSIGN_OR_RETURN(const json* token, NeedObject(*tokens, name, token_label));
-  KVICK_ASSIGN_OR_RETURN(const json* values, NeedArray(*token, "ids", token_label));
+Status AppendTemplateIds(const JsonMembers& step, const std::string& name,
+                         std::vector<int32_t>& ids) {
+  KVICK_ASSIGN_OR_RETURN(const json* object, step.Object("special_tokens"));
+  const JsonMembers tokens(*object, step.Label("special_tokens"));
+  KVICK_ASSIGN_OR_RETURN(const json* token, tokens.Object(name));
+  const JsonMembers members(*token, tokens.Label(name));
+  KVICK_ASSIGN_OR_RETURN(const json* values, members.Array("ids"));
+  const std::string label = fmt::format("an element of {}", members.Label("ids"));
   for (const json& value : *values) {
-    constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
-    if (!value.is_number_integer() || value < 0 || value > kMax) {
-      return Fail(ErrorCode::kCorrupt, "{}: an id of {} is {}, 0 to {} are possible", token_label,
-                  Quoted(name), JsonText(value), kMax);
-    }
-    ids->push_back(value.get<int32_t>());
+    constexpr IntRange kIds{0, std::numeric_limits<int32_t>::max()};
+    KVICK_ASSIGN_OR_RETURN(const int64_t id, JsonInt(value, label, kIds));
+    ids.push_back(static_cast<int32_t>(id));
   }
   return {};
 }
 
-Status ReadTemplate(const json& step, std::string_view label, Reader* reader) {
-  KVICK_ASSIGN_OR_RETURN(const json* parts, NeedArray(step, "single", label));
+Status ReadTemplate(const JsonMembers& step, Reader& reader) {
+  KVICK_ASSIGN_OR_RETURN(const json* parts, step.Array("single"));
   bool after_text = false;
-  for (const json& part : *parts) {
-    if (FindMember(part, "Sequence")) {
+  for (const json& value : *parts) {
+    const JsonMembers part(value, step.Label("single"));
+    if (part.Find("Sequence")) {
       after_text = true;
       continue;
     }
-    KVICK_ASSIGN_OR_RETURN(const json* token, NeedObject(part, "SpecialToken", label));
-    KVICK_ASSIGN_OR_RETURN(const std::string name, NeedString(*token, "id", label));
-    TokenizerData* data = reader->data;
-    KVICK_RETURN_IF_ERROR(
-        AppendTemplateIds(step, name, label, after_text ? &data->suffix_ids : &data->prefix_ids));
+    KVICK_ASSIGN_OR_RETURN(const json* token, part.Object("SpecialToken"));
+    KVICK_ASSIGN_OR_RETURN(const std::string name,
+                           JsonMembers(*token, part.Label("SpecialToken")).String("id"));
+    KVICK_RETURN_IF_ERROR(AppendTemplateIds(
+        step, name, after_text ? reader.data.suffix_ids : reader.data.prefix_ids));
   }
   return {};
 }
 
-Status ReadPostProcessor(const json& step, std::string_view type, std::string_view label,
-                         Reader* reader) {
+Status ReadPostProcessor(const JsonMembers& step, std::string_view type, Reader& reader) {
   if (type == "ByteLevel") return {};
-  if (type == "TemplateProcessing") return ReadTemplate(step, label, reader);
-  return UnsupportedStep(label, type, "ByteLevel, TemplateProcessing and Sequence");
+  if (type == "TemplateProcessing") return ReadTemplate(step, reader);
+  return UnsupportedStep(step, type, "ByteLevel, TemplateProcessing and Sequence");
 }
+
+constexpr StepKind kStepKinds[] = {{"normalizer", "normalizers", ReadNormalizer},
+                                   {"pre_tokenizer", "pretokenizers", ReadPreTokenizer},
+                                   {"post_processor", "processors", ReadPostProcessor}};
 
 }  // namespace
 
-Status ReadSteps(const json& tokenizer, TokenizerData* data) {
+Status ReadSteps(const json& tokenizer, TokenizerData& data) {
   Reader reader{data};
-  const auto with_reader = [&reader](auto read) {
-    return [&reader, read](const json& step, std::string_view type, std::string_view label) {
-      return read(step, type, label, &reader);
-    };
-  };
-  KVICK_RETURN_IF_ERROR(ForEachStep(FindMember(tokenizer, "normalizer"), "normalizer",
-                                    "normalizers", with_reader(ReadNormalizer)));
-  KVICK_RETURN_IF_ERROR(ForEachStep(FindMember(tokenizer, "pre_tokenizer"), "pre_tokenizer",
-                                    "pretokenizers", with_reader(ReadPreTokenizer)));
-  KVICK_RETURN_IF_ERROR(ForEachStep(FindMember(tokenizer, "post_processor"), "post_processor",
-                                    "processors", with_reader(ReadPostProcessor)));
+  for (const StepKind& kind : kStepKinds) {
+    const json* step = JsonMembers(tokenizer).Find(kind.key);
+    if (step != nullptr) KVICK_RETURN_IF_ERROR(ReadStepOrSequence(*step, kind, reader));
+  }
   if (reader.has_byte_level == reader.has_space_markers) {
     return Fail(ErrorCode::kUnsupported,
-                "the tokenizer is {}, supported is either byte-level or with space markers",
+                "the tokenizer is {}, only either byte-level or with space markers is possible",
                 reader.has_byte_level ? "both byte-level and with space markers"
                                       : "neither byte-level nor with space markers");
   }
-  data->spelling = reader.has_byte_level ? PieceSpelling::kByteLevel : PieceSpelling::kSpaceMarkers;
-  data->strips_leading_space = reader.has_space_markers && data->space_prefix != SpacePrefix::kNone;
+  data.spelling = reader.has_byte_level ? PieceSpelling::kByteLevel : PieceSpelling::kSpaceMarkers;
+  data.strips_leading_space = reader.has_space_markers && data.space_prefix != SpacePrefix::kNone;
   return {};
 }
 

@@ -17,7 +17,7 @@ namespace kvick {
 // Sets spelling, split_patterns, space_prefix, strips_leading_space, prefix_ids and suffix_ids.
 //
 // Errors    unsupported: any other step, named;  corrupt: a missing or wrong member
-Status ReadSteps(const nlohmann::json& tokenizer, TokenizerData* data);
+Status ReadSteps(const nlohmann::json& tokenizer, TokenizerData& data);
 
 }  // namespace kvick
 

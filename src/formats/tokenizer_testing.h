@@ -33,11 +33,11 @@ inline std::string SpellByteLevel(std::string_view bytes) {
   return piece;
 }
 
-inline int32_t AddToken(TokenizerData* data, std::string piece, TokenType type, float score = 0) {
-  data->pieces.push_back(std::move(piece));
-  data->types.push_back(type);
-  if (data->merge_order == MergeOrder::kByScore) data->scores.push_back(score);
-  return static_cast<int32_t>(data->pieces.size()) - 1;
+inline int32_t AddToken(TokenizerData& data, std::string piece, TokenType type, float score = 0) {
+  data.pieces.push_back(std::move(piece));
+  data.types.push_back(type);
+  if (data.merge_order == MergeOrder::kByScore) data.scores.push_back(score);
+  return static_cast<int32_t>(data.pieces.size()) - 1;
 }
 
 // As Llama 2 numbers them: <unk> 0, <s> 1, </s> 2, bytes 3 to 258, then normal pieces from 259 on:
@@ -46,18 +46,18 @@ inline TokenizerData SmallSentencePiece() {
   TokenizerData data;
   data.space_prefix = SpacePrefix::kEveryStretch;
   data.strips_leading_space = true;
-  data.unknown_id = AddToken(&data, "<unk>", TokenType::kUnknown);
-  data.bos_id = AddToken(&data, "<s>", TokenType::kControl);
-  data.eos_id = AddToken(&data, "</s>", TokenType::kControl);
+  data.unknown_id = AddToken(data, "<unk>", TokenType::kUnknown);
+  data.bos_id = AddToken(data, "<s>", TokenType::kControl);
+  data.eos_id = AddToken(data, "</s>", TokenType::kControl);
   data.prefix_ids = {*data.bos_id};
   for (int byte = 0; byte < 256; ++byte) {
-    AddToken(&data, fmt::format("<0x{:02X}>", byte), TokenType::kByte);
+    AddToken(data, fmt::format("<0x{:02X}>", byte), TokenType::kByte);
   }
   const std::string marker(kSpaceMarker);
   const std::pair<std::string, float> pieces[] = {{marker, -10}, {"a", -11},        {"b", -12},
                                                   {"c", -13},    {"ab", -3},        {"bc", -2},
                                                   {"abc", -5},   {marker + "a", -4}};
-  for (const auto& [piece, score] : pieces) AddToken(&data, piece, TokenType::kNormal, score);
+  for (const auto& [piece, score] : pieces) AddToken(data, piece, TokenType::kNormal, score);
   return data;
 }
 
@@ -69,17 +69,17 @@ inline TokenizerData SmallByteLevel() {
   data.merge_order = MergeOrder::kByRank;
   data.split_patterns = {R"( ?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
   for (int byte = 0; byte < 256; ++byte) {
-    AddToken(&data, SpellByteLevel(std::string(1, static_cast<char>(byte))), TokenType::kNormal);
+    AddToken(data, SpellByteLevel(std::string(1, static_cast<char>(byte))), TokenType::kNormal);
   }
   const std::pair<std::string, std::string> merges[] = {{"b", "c"}, {"a", "b"}, {"a", "bc"},
                                                         {" ", "a"}, {"a", "a"}, {"aa", "aa"}};
   for (const auto& [left, right] : merges) {
     const MergeRule& rule =
         data.merges.emplace_back(MergeRule{SpellByteLevel(left), SpellByteLevel(right)});
-    AddToken(&data, rule.left + rule.right, TokenType::kNormal);
+    AddToken(data, rule.left + rule.right, TokenType::kNormal);
   }
-  data.eos_id = AddToken(&data, "<|end|>", TokenType::kControl);
-  AddToken(&data, "<tool>", TokenType::kUserDefined);
+  data.eos_id = AddToken(data, "<|end|>", TokenType::kControl);
+  AddToken(data, "<tool>", TokenType::kUserDefined);
   return data;
 }
 

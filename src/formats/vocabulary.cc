@@ -33,7 +33,7 @@ std::optional<uint8_t> ParseBytePiece(std::string_view piece) {
 Result<Vocabulary> Vocabulary::Create(std::vector<std::string> pieces, std::vector<TokenType> types,
                                       PieceSpelling spelling) {
   if (pieces.empty() || pieces.size() > std::numeric_limits<int32_t>::max()) {
-    return Fail(ErrorCode::kCorrupt, "the tokenizer has {} tokens, 1 to 2147483647 are possible",
+    return Fail(ErrorCode::kCorrupt, "the tokenizer has {} tokens, 1 to 2147483647 is possible",
                 pieces.size());
   }
   if (types.size() != pieces.size()) {
@@ -48,7 +48,7 @@ Result<Vocabulary> Vocabulary::Create(std::vector<std::string> pieces, std::vect
       const std::optional<uint8_t> byte = ParseBytePiece(pieces[i]);
       if (!byte) {
         return Fail(ErrorCode::kCorrupt,
-                    "token {} is of type byte and spelled {}, <0x00> to <0xFF> are possible", i,
+                    "token {} is of type byte and spelled {}, <0x00> to <0xFF> is possible", i,
                     Quoted(pieces[i]));
       }
       vocabulary.bytes_.emplace_back(1, static_cast<char>(*byte));

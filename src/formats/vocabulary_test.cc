@@ -74,12 +74,12 @@ std::string CreateError(std::vector<std::string> pieces, std::vector<TokenType> 
 }
 
 TEST(Vocabulary, RefusesContradictions) {
-  EXPECT_EQ(CreateError({}, {}), "the tokenizer has 0 tokens, 1 to 2147483647 are possible");
+  EXPECT_EQ(CreateError({}, {}), "the tokenizer has 0 tokens, 1 to 2147483647 is possible");
   EXPECT_EQ(CreateError({"a", "b"}, {kNormal}), "the tokenizer has 1 token types for 2 tokens");
   EXPECT_EQ(CreateError({"a", "<0x-1>"}, {kNormal, kByte}),
-            "token 1 is of type byte and spelled \"<0x-1>\", <0x00> to <0xFF> are possible");
+            "token 1 is of type byte and spelled \"<0x-1>\", <0x00> to <0xFF> is possible");
   EXPECT_EQ(CreateError({"<0xZZ>"}, {kByte}),
-            "token 0 is of type byte and spelled \"<0xZZ>\", <0x00> to <0xFF> are possible");
+            "token 0 is of type byte and spelled \"<0xZZ>\", <0x00> to <0xFF> is possible");
 }
 
 TEST(SpecialTokens, TheLeftmostAndThereTheLongestMatches) {

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "kvick/attention.h"
 #include "model/kv_target.h"
-#include "model/weights.h"
+#include "model/model_file.h"
 #include "ops/linear.h"
 
 namespace kvick {

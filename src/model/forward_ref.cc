@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/dtype.h"
+#include "ops/matrix_view.h"
 
 namespace kvick {
 namespace {
 
 using Row = std::vector<double>;
 using Rows = std::vector<Row>;  // one a token
-
-std::vector<float> WeightRow(const MatrixView& w, int64_t row) {
-  std::vector<float> values(w.num_cols);
-  ConvertToF32(w.dtype, w.data + row * *DTypeRowBytes(w.dtype, w.num_cols), w.num_cols,
-               values.data());
-  return values;
-}
 
 // y[t] = W x[t] + bias
 Rows Project(const MatrixView& w, const std::vector<float>& bias, const Rows& x) {

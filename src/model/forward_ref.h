@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "model/weights.h"
+#include "model/model_file.h"
 
 namespace kvick {
 

@@ -48,43 +48,24 @@ std::vector<double> RopeInverseFrequencies(const LlamaConfig& config) {
   return frequencies;
 }
 
-Status CheckRange(std::string_view label, int64_t value, IntRange range) {
-  if (value >= range.min && value <= range.max) return {};
-  return Fail(ErrorCode::kCorrupt, "{} is {}, {} to {} is possible", label, value, range.min,
-              range.max);
-}
-
-Status CheckRange(std::string_view label, double value, FloatRange range) {
-  if (value >= range.min && value <= range.max) return {};
-  return Fail(ErrorCode::kCorrupt, "{} is {}, {} to {} is possible", label, value, range.min,
-              range.max);
-}
-
 Status CheckHeads(const HeadFields& fields, LlamaConfig& config) {
   if (config.head_dim == 0) {
     if (config.hidden_size % config.num_heads != 0) {
-      return Fail(ErrorCode::kCorrupt, "{}: {} is {}, a multiple of {} ({}) is wanted",
-                  fields.source, fields.hidden_size, config.hidden_size, fields.num_heads,
-                  config.num_heads);
+      return Fail(ErrorCode::kCorrupt, "{} is {}, a multiple of {} ({}) is wanted",
+                  fields.hidden_size, config.hidden_size, fields.num_heads, config.num_heads);
     }
     config.head_dim = config.hidden_size / config.num_heads;
   }
-  const std::string head_dim = fmt::format("{}: {}", fields.source, fields.head_dim);
-  KVICK_RETURN_IF_ERROR(CheckRange(head_dim, config.head_dim, kHeadDimRange));
+  KVICK_RETURN_IF_ERROR(CheckRange(fields.head_dim, config.head_dim, kHeadDimRange));
   if (config.head_dim % 2 != 0) {
-    return Fail(ErrorCode::kCorrupt, "{} is {}, an even number is wanted", head_dim,
+    return Fail(ErrorCode::kCorrupt, "{} is {}, an even number is wanted", fields.head_dim,
                 config.head_dim);
   }
   if (config.num_heads % config.num_kv_heads != 0) {
-    return Fail(ErrorCode::kCorrupt, "{}: {} is {}, a divisor of {} ({}) is wanted", fields.source,
+    return Fail(ErrorCode::kCorrupt, "{} is {}, a divisor of {} ({}) is wanted",
                 fields.num_kv_heads, config.num_kv_heads, fields.num_heads, config.num_heads);
   }
   return {};
-}
-
-Result<int32_t> CheckTokenId(std::string_view label, int64_t id, int64_t vocab_size) {
-  KVICK_RETURN_IF_ERROR(CheckRange(label, id, IntRange{0, vocab_size - 1}));
-  return static_cast<int32_t>(id);
 }
 
 }  // namespace kvick

@@ -54,7 +54,7 @@ struct LlamaConfig {
   bool mlp_bias = false;
 
   std::optional<int32_t> bos_id;
-  std::vector<int32_t> eos_ids;  // any of them ends a text
+  std::vector<int32_t> end_ids;  // any of them ends a text
 };
 
 // From a config.json of model_type llama, or mistral without sliding window.
@@ -65,7 +65,7 @@ Result<LlamaConfig> LlamaConfigFromHf(const nlohmann::json& config);
 // From a GGUF of architecture llama, with or without tensors. The vocabulary is the token list;
 // llama.vocab_size and the embedding's rows must agree with it where they are there: llama.cpp pads
 // the list when it converts a padded embedding, so that a shorter list is a damaged file.
-// Errors: as above; not_found: a key missing.
+// Errors: as above.
 Result<LlamaConfig> LlamaConfigFromGguf(const GgufFile& file);
 
 // [head_dim / 2], radians a token: theta^(-2i / head_dim), scaled, divided by freq_factors.

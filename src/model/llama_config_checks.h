@@ -4,16 +4,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "formats/range.h"
 #include "kvick/status.h"
 #include "model/llama_config.h"
 
 namespace kvick {
 
-// Closed intervals. Far above every model, and low enough that 2 * layers * kv_heads * head_dim *
-// positions * 4 bytes fits 63 bits.
-struct IntRange {
-  int64_t min, max;
-};
+// Far above every model, and low enough that 2 * layers * kv_heads * head_dim * positions * 4 bytes
+// fits 63 bits.
 inline constexpr IntRange kLayersRange{1, 1024};
 inline constexpr IntRange kWidthRange{1, 1 << 20};
 inline constexpr IntRange kHeadsRange{1, 4096};
@@ -21,21 +19,13 @@ inline constexpr IntRange kHeadDimRange{8, 256};
 inline constexpr IntRange kVocabRange{1, 1 << 24};
 inline constexpr IntRange kPositionsRange{1, 1 << 28};
 
-struct FloatRange {
-  double min, max;
-};
 // Frequencies stay at most 1000 radians a token, so that no angle overflows.
 inline constexpr FloatRange kThetaRange{1.0, 1e15};
 inline constexpr FloatRange kFactorRange{1e-3, 1e6};
 inline constexpr FloatRange kEpsRange{1e-15, 1.0};
 
-// Errors: corrupt: "LABEL is VALUE, MIN to MAX is possible". NaN is out of every range.
-Status CheckRange(std::string_view label, int64_t value, IntRange range);
-Status CheckRange(std::string_view label, double value, FloatRange range);
-
-// A format's own names for the fields that CheckHeads compares, and what starts its messages.
+// A format's own names for the fields that CheckHeads compares.
 struct HeadFields {
-  std::string_view source;
   std::string_view hidden_size;
   std::string_view num_heads;
   std::string_view num_kv_heads;
@@ -44,9 +34,6 @@ struct HeadFields {
 
 // Sets head_dim where it is 0 to hidden_size / num_heads, then checks the heads against each other.
 Status CheckHeads(const HeadFields& fields, LlamaConfig& config);
-
-// Errors: corrupt: the token is not in [0, vocab_size).
-Result<int32_t> CheckTokenId(std::string_view label, int64_t id, int64_t vocab_size);
 
 }  // namespace kvick
 

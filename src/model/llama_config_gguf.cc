@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "formats/error_source.h"
 #include "formats/gguf.h"
 #include "formats/quoted.h"
 #include "model/llama_config.h"
@@ -66,10 +66,10 @@ Status CheckSupported(const GgufFile& file) {
 Status ReadHeadDim(const GgufFile& file, LlamaConfig& config) {
   constexpr std::string_view kKey = "llama.attention.key_length";
   KVICK_ASSIGN_OR_RETURN(config.head_dim, IntOr(file, kKey, kHeadDimRange, 0));
-  KVICK_RETURN_IF_ERROR(
-      CheckHeads({file.source(), "llama.embedding_length", "llama.attention.head_count",
-                  "llama.attention.head_count_kv", kKey},
-                 config));
+  KVICK_RETURN_IF_ERROR(CheckHeads({"llama.embedding_length", "llama.attention.head_count",
+                                    "llama.attention.head_count_kv", kKey},
+                                   config)
+                            .map_error(WithSource(file.source())));
   for (const std::string_view key :
        {"llama.attention.value_length", "llama.rope.dimension_count"}) {
     KVICK_ASSIGN_OR_RETURN(const auto value, file.FindInt(key));
@@ -103,7 +103,7 @@ Status ReadVocabSize(const GgufFile& file, LlamaConfig& config) {
     claims.push_back({"the number of rows of token_embd.weight", embedding->shape.front()});
   }
   if (claims.empty()) {
-    return Fail(ErrorCode::kNotFound, "{} is missing", Label(file, "tokenizer.ggml.tokens"));
+    return Fail(ErrorCode::kCorrupt, "{} is missing", Label(file, "tokenizer.ggml.tokens"));
   }
   for (const Claim& claim : claims) {
     if (claim.size != claims.front().size) {
@@ -134,7 +134,7 @@ Status ReadRopeScaling(const GgufFile& file, RopeConfig& rope) {
   KVICK_ASSIGN_OR_RETURN(const auto type, file.FindString(kTypeKey));
   const std::string_view kind = type.value_or("linear");
   if (kind != "none" && kind != "linear") {
-    return Fail(ErrorCode::kUnsupported, "{} is {}, \"none\" and \"linear\" are possible",
+    return Fail(ErrorCode::kUnsupported, "{} is {}, only \"none\" and \"linear\" are possible",
                 Label(file, kTypeKey), Quoted(kind));
   }
   KVICK_ASSIGN_OR_RETURN(const double attention_factor,
@@ -185,7 +185,8 @@ Result<std::optional<int32_t>> FindTokenId(const GgufFile& file, std::string_vie
                                            int64_t vocab_size) {
   KVICK_ASSIGN_OR_RETURN(const auto id, file.FindInt(key));
   if (!id) return std::nullopt;
-  return CheckTokenId(Label(file, key), *id, vocab_size);
+  KVICK_RETURN_IF_ERROR(CheckRange(Label(file, key), *id, IntRange{0, vocab_size - 1}));
+  return static_cast<int32_t>(*id);
 }
 
 Status ReadTokenIds(const GgufFile& file, LlamaConfig& config) {
@@ -195,8 +196,8 @@ Status ReadTokenIds(const GgufFile& file, LlamaConfig& config) {
                                      "tokenizer.ggml.eom_token_id"}) {
     KVICK_ASSIGN_OR_RETURN(const auto id, FindTokenId(file, key, config.vocab_size));
     const bool is_known =
-        id && std::find(config.eos_ids.begin(), config.eos_ids.end(), *id) != config.eos_ids.end();
-    if (id && !is_known) config.eos_ids.push_back(*id);
+        id && std::find(config.end_ids.begin(), config.end_ids.end(), *id) != config.end_ids.end();
+    if (id && !is_known) config.end_ids.push_back(*id);
   }
   return {};
 }

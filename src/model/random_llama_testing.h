@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -10,8 +11,8 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "formats/files_testing.h"
 #include "formats/gguf_testing.h"
-#include "formats/test_files.h"
 #include "kvick/model.h"
 
 // A GGUF Llama of any geometry with random weights, for tests.
@@ -29,7 +30,7 @@ struct RandomLlama {
   DType dtype = DType::kF32;
 };
 
-// n numbers of `dtype`, normal, scaled so that a product with n / rows inputs keeps its size.
+// `num` normal numbers of this standard deviation, as `dtype` stores them.
 inline std::string RandomNumbers(std::mt19937& random, DType dtype, int64_t num, double deviation) {
   std::normal_distribution<float> normal(0, static_cast<float>(deviation));
   std::string bytes(static_cast<size_t>(*DTypeRowBytes(dtype, num)), '\0');

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "formats/files_testing.h"
 #include "formats/gguf_testing.h"
 #include "formats/safetensors_testing.h"
-#include "formats/test_files.h"
 
 // The smallest whole model, in both formats, for tests and fuzzers: 2 layers, hidden size 16,
 // intermediate size 24, 2 query heads of 8 on 1 KV head, 5 tokens, tied embeddings. All weights 0.

@@ -1,8 +1,7 @@
 #include "model/weights.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "base/check.h"
@@ -106,10 +105,8 @@ Result<std::vector<float>> CopyVector(const WeightSource& source, const std::str
                                       int64_t num_elements) {
   KVICK_ASSIGN_OR_RETURN(const TensorInfo* tensor,
                          FindTensor(source, name, std::array{num_elements}));
-  // ConvertToF32 wants aligned elements, a file does not promise them.
-  const std::vector<std::byte> aligned(tensor->data, tensor->data + tensor->num_bytes);
   std::vector<float> values(static_cast<size_t>(num_elements));
-  ConvertToF32(*tensor->dtype, aligned.data(), num_elements, values.data());
+  ConvertToF32(*tensor->dtype, tensor->data, num_elements, values.data());
   return values;
 }
 
@@ -164,43 +161,6 @@ Result<ModelWeights> BindWeights(const WeightSource& source, const LlamaConfig& 
     weights.layers.push_back(std::move(layer));
   }
   return weights;
-}
-
-namespace {
-
-// The tokens that end a text are for generation_config.json to say, where it does:
-// instruction-tuned models end a turn there that config.json knows nothing of.
-Result<LlamaConfig> ConfigOf(const HfFolder& folder) {
-  constexpr const char* kEnds = "eos_token_id";
-  const nlohmann::json& generation = folder.generation_config();
-  if (!generation.contains(kEnds) || generation[kEnds].is_null()) {
-    return LlamaConfigFromHf(folder.config());
-  }
-  nlohmann::json config = folder.config();
-  config[kEnds] = generation[kEnds];
-  return LlamaConfigFromHf(config);
-}
-
-}  // namespace
-
-ModelFile::ModelFile(File file, LlamaConfig config, ModelWeights weights)
-    : file_(std::move(file)), config_(std::move(config)), weights_(std::move(weights)) {}
-
-Result<ModelFile> ModelFile::Open(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    KVICK_ASSIGN_OR_RETURN(HfFolder folder, HfFolder::Open(path));
-    KVICK_ASSIGN_OR_RETURN(LlamaConfig config, ConfigOf(folder));
-    KVICK_ASSIGN_OR_RETURN(
-        ModelWeights weights,
-        BindWeights({path, WeightNames::kHuggingFace, folder.tensors()}, config));
-    return ModelFile(std::move(folder), std::move(config), std::move(weights));
-  }
-  KVICK_ASSIGN_OR_RETURN(GgufFile file, GgufFile::Open(path));
-  KVICK_ASSIGN_OR_RETURN(LlamaConfig config, LlamaConfigFromGguf(file));
-  KVICK_ASSIGN_OR_RETURN(ModelWeights weights,
-                         BindWeights({path, WeightNames::kGguf, file.tensors()}, config));
-  return ModelFile(std::move(file), std::move(config), std::move(weights));
 }
 
 }  // namespace kvick

@@ -1,5 +1,5 @@
-#ifndef KVICK_FORMATS_TEST_FILES_H_
-#define KVICK_FORMATS_TEST_FILES_H_
+#ifndef KVICK_FORMATS_FILES_TESTING_H_
+#define KVICK_FORMATS_FILES_TESTING_H_
 
 #include <unistd.h>
 
@@ -61,4 +61,4 @@ class TempFolder {
 
 }  // namespace kvick::testing
 
-#endif  // KVICK_FORMATS_TEST_FILES_H_
+#endif  // KVICK_FORMATS_FILES_TESTING_H_

@@ -1,0 +1,53 @@
+#include "formats/json_members.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace kvick {
+namespace {
+
+using nlohmann::json;
+
+TEST(JsonMembers, AreReadByType) {
+  const json value = {{"text", "x"}, {"yes", true}, {"int", -7}, {"float", 0.5}, {"list", {1, 2}}};
+  const JsonMembers members(value);
+  EXPECT_EQ(members.String("text"), "x");
+  EXPECT_EQ(members.BoolOr("yes", false), true);
+  EXPECT_EQ(members.Int("int", {-10, 10}), -7);
+  EXPECT_EQ(members.Float("float", {0.0, 1.0}), 0.5);
+  EXPECT_EQ((*members.Array("list"))->size(), 2u);
+}
+
+TEST(JsonMembers, NullCountsAsMissing) {
+  const json value = {{"text", nullptr}};
+  const JsonMembers members(value, "model");
+  EXPECT_EQ(members.Find("text"), nullptr);
+  EXPECT_EQ(members.StringOr("text", "fallback"), "fallback");
+  EXPECT_EQ(members.IntOr("int", {}, 3), 3);
+  EXPECT_EQ(members.String("text").error().message, "model.text is missing");
+  EXPECT_EQ(JsonMembers(json::array({1})).Find("text"), nullptr);
+}
+
+TEST(JsonMembers, SayWhatIsThereAndWhatIsWanted) {
+  const json value = {{"a", "x"}, {"b", 2.5}, {"c", 11}, {"d", ~uint64_t{0}}};
+  const JsonMembers members(value);
+  EXPECT_EQ(members.Object("a").error().message, "a is \"x\", an object is wanted");
+  EXPECT_EQ(members.ArrayOrNull("a").error().message, "a is \"x\", an array is wanted");
+  EXPECT_EQ(members.BoolOr("a", false).error().message, "a is \"x\", true or false is wanted");
+  EXPECT_EQ(members.Float("a", {0, 1}).error().message, "a is \"x\", a number is wanted");
+  EXPECT_EQ(members.Float("b", {0, 1}).error().message, "b is 2.5, 0 to 1 is possible");
+  EXPECT_EQ(members.Int("b", {}).error().message, "b is 2.5, an integer is wanted");
+  EXPECT_EQ(members.Int("c", {0, 10}).error().message, "c is 11, 0 to 10 is possible");
+  EXPECT_EQ(members.Int("d", {0, 10}).error().message,
+            "d is 18446744073709551615, 0 to 10 is possible");
+}
+
+TEST(JsonMembers, QuoteAKeyThatIsNoWord) {
+  const json value = json::object();
+  EXPECT_EQ(JsonMembers(value, "tokens").String("\x1b[2J").error().message,
+            "tokens.\"\\x1b[2J\" is missing");
+}
+
+}  // namespace
+}  // namespace kvick
