@@ -1,18 +1,28 @@
 #include <cstdio>
+#include <string>
 
 #include "kvick/engine.h"
 
-int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  auto model = kvick::Model::Open(argv[1]);
-  if (!model) return std::fprintf(stderr, "%s\n", model.error().message.c_str()), 1;
+// The continuation of a text, or why there is none.
+kvick::Result<std::string> Complete(const std::string& path, const std::string& text) {
+  auto model = kvick::Model::Open(path);
+  if (!model) return tl::unexpected(model.error());
   auto engine = kvick::Engine::Create(**model, {.context_tokens = 512});
-  if (!engine) return std::fprintf(stderr, "%s\n", engine.error().message.c_str()), 1;
+  if (!engine) return tl::unexpected(engine.error());
+  auto prompt = (*model)->Encode(text);
+  if (!prompt) return tl::unexpected(prompt.error());
 
   kvick::GenerateRequest request;
-  request.prompt = (*model)->Encode(argv[2]).value_or(std::vector<int32_t>{1});
+  request.prompt = *prompt;
   request.max_new_tokens = 100;
   auto results = (*engine)->Generate({&request, 1});
-  if (!results) return std::fprintf(stderr, "%s\n", results.error().message.c_str()), 1;
-  std::puts((*model)->Decode((*results)[0].tokens).value_or("").c_str());
+  if (!results) return tl::unexpected(results.error());
+  return (*model)->Decode((*results)[0].tokens);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const auto text = Complete(argv[1], argv[2]);
+  std::puts(text ? text->c_str() : text.error().message.c_str());
+  return text ? 0 : 1;
 }
