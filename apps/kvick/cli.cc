@@ -11,7 +11,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <map>
 
 #include "base/check.h"
 
@@ -22,9 +21,9 @@ void ModelOptions::AddTo(CLI::App& app) {
   app.add_option("-c,--ctx-size", context_tokens,
                  "tokens a sequence may hold; default: the model's, as far as half of the free "
                  "memory goes")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, kMostTokens));
   auto* block = app.add_option("--block-tokens", block_tokens, "tokens in a block of the cache")
-                    ->check(CLI::PositiveNumber)
+                    ->check(CLI::Range(int64_t{1}, kMostTokens))
                     ->capture_default_str();
   app.add_flag("--contiguous", contiguous, "one block a sequence, as long as the context")
       ->excludes(block);
@@ -33,29 +32,33 @@ void ModelOptions::AddTo(CLI::App& app) {
       ->check(CLI::IsMember({"auto", "bf16", "f16", "f32"}))
       ->capture_default_str();
   app.add_option("--chunk", chunk_tokens, "tokens of a prompt in one pass")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, kMostTokens))
       ->capture_default_str();
   app.add_flag("--no-cache", no_cache, "recompute the whole text for every token");
   app.add_option("--isa", isa, "implementation of the kernels; `kvick --version` lists them")
       ->capture_default_str();
   app.add_option("-t,--threads", num_threads, "default: all cores that the process may use")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1024));
 }
 
 EngineOptions ModelOptions::ToEngineOptions() const {
-  static const std::map<std::string, DType> types = {
-      {"bf16", DType::kBF16}, {"f16", DType::kF16}, {"f32", DType::kF32}};
   EngineOptions options;
   options.context_tokens = context_tokens;
   options.block_tokens = contiguous ? 0 : block_tokens;
   options.chunk_tokens = chunk_tokens;
-  if (const auto type = types.find(cache_type); type != types.end()) {
-    options.kv_dtype = type->second;
-  }
+  options.kv_dtype = ParseCacheType(cache_type);
   options.cache_use = no_cache ? CacheUse::kRecompute : CacheUse::kCached;
   options.isa = isa;
   options.num_threads = num_threads;
   return options;
+}
+
+std::optional<DType> ParseCacheType(std::string_view name) {
+  for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
+    if (DTypeName(dtype) == name) return dtype;
+  }
+  KVICK_CHECK(name == "auto");
+  return std::nullopt;
 }
 
 Result<std::vector<int32_t>> ParseTokens(std::string_view text) {
@@ -99,6 +102,12 @@ void PrintJson(const nlohmann::json& object) {
 void Note(std::string_view sentence) { fmt::print(stderr, "kvick: {}\n", sentence); }
 
 void NoteContext(const Engine& engine, const ModelInfo& info) {
+  if (engine.context_tokens() > info.max_positions) {
+    Note(
+        fmt::format("the context of {} tokens is longer than the {} that the model was made for: "
+                    "what lies behind them may make no sense",
+                    engine.context_tokens(), info.max_positions));
+  }
   if (!engine.context_is_capped()) return;
   Note(
       fmt::format("the context is {} of the model's {} tokens: the cache takes at most half of the "

@@ -24,8 +24,11 @@ using Verb = std::function<Status()>;
 Verb AddGenerate(CLI::App& app);
 Verb AddInspect(CLI::App& app);
 Verb AddLogits(CLI::App& app);
+Verb AddPlan(CLI::App& app);
 Verb AddProve(CLI::App& app);
 Verb AddTokenize(CLI::App& app);
+
+inline constexpr int64_t kMostTokens = int64_t{1} << 31;
 
 // The options of every verb that runs a model.
 struct ModelOptions {
@@ -43,6 +46,9 @@ struct ModelOptions {
   EngineOptions ToEngineOptions() const;
 };
 
+// "bf16", "f16", "f32"; nullopt for "auto". REQUIRES: one of them.
+std::optional<DType> ParseCacheType(std::string_view name);
+
 // "1,2,3" as token ids. Errors: invalid_argument.
 Result<std::vector<int32_t>> ParseTokens(std::string_view text);
 
@@ -55,7 +61,7 @@ void PrintJson(const nlohmann::json& object);
 // One sentence on stderr, for people: "kvick: ...".
 void Note(std::string_view sentence);
 
-// Says so if memory rather than the model sets the context.
+// Says so if memory sets the context, or the user beyond what the model was made for.
 void NoteContext(const Engine& engine, const ModelInfo& info);
 
 // "name  12/345" on stderr while something takes longer than a second; only on a terminal.

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,10 @@ using Clock = std::chrono::steady_clock;
 struct GenerateOptions {
   ModelOptions model;
   std::vector<std::string> prompts;
-  std::string prompt_file;
+  std::optional<std::string> prompt_file;
   std::vector<std::string> token_prompts;
   GenerateRequest request;
+  int64_t seed = 0;
   bool json = false;
 };
 
@@ -35,8 +38,10 @@ double PerSecond(int64_t num, int64_t microseconds) {
 Result<std::vector<std::vector<int32_t>>> Prompts(const GenerateOptions& options,
                                                   const Model& model) {
   std::vector<std::string> texts = options.prompts;
-  if (!options.prompt_file.empty()) {
-    KVICK_ASSIGN_OR_RETURN(texts.emplace_back(), ReadText(options.prompt_file));
+  if (options.prompt_file) {
+    KVICK_ASSIGN_OR_RETURN(std::string text, ReadText(*options.prompt_file));
+    if (!text.empty() && text.back() == '\n') text.pop_back();  // the editor's, not the author's
+    texts.push_back(std::move(text));
   }
   std::vector<std::vector<int32_t>> prompts;
   for (const std::string& text : texts) {
@@ -120,7 +125,11 @@ Status RunGenerate(const GenerateOptions& options) {
   KVICK_ASSIGN_OR_RETURN(const auto model, Model::Open(options.model.model));
   KVICK_ASSIGN_OR_RETURN(auto prompts, Prompts(options, *model));
   std::vector<GenerateRequest> requests(prompts.size(), options.request);
-  for (size_t i = 0; i < prompts.size(); ++i) requests[i].prompt = std::move(prompts[i]);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    requests[i].prompt = std::move(prompts[i]);
+    if (requests[i].max_new_tokens < 0) requests[i].max_new_tokens = kMostTokens;
+    requests[i].sampling.seed = static_cast<uint64_t>(options.seed);
+  }
   EngineOptions engine_options = options.model.ToEngineOptions();
   engine_options.max_sequences = static_cast<int64_t>(requests.size());
   KVICK_ASSIGN_OR_RETURN(const auto engine, Engine::Create(*model, engine_options));
@@ -128,19 +137,19 @@ Status RunGenerate(const GenerateOptions& options) {
   const int64_t load_us =
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
 
+  TextPrinter printer(*model, requests);
   Progress progress("prompt tokens");
   EngineCallbacks callbacks;
   callbacks.on_prompt = [&](int64_t done, int64_t total) {
+    if (!options.json) printer.Start();  // not before the requests have been found good
     done < total ? progress.Show(done, total) : progress.Clear();
   };
-  TextPrinter printer(*model, requests);
   if (!options.json) {
     callbacks.on_token = [&](int64_t request_idx, int32_t token) {
       progress.Clear();
       return printer.Append(request_idx, token);
     };
     callbacks.on_finish = [&](int64_t request_idx) { printer.Finish(request_idx); };
-    printer.Start();
   }
   KVICK_ASSIGN_OR_RETURN(const auto results, engine->Generate(requests, callbacks));
   progress.Clear();
@@ -170,8 +179,9 @@ Verb AddGenerate(CLI::App& app) {
       ->allow_extra_args(false);
   what->require_option(1);
   GenerateRequest& request = options->request;
-  app.add_option("-n,--predict", request.max_new_tokens, "the most new tokens")
-      ->check(CLI::NonNegativeNumber)
+  app.add_option("-n,--predict", request.max_new_tokens,
+                 "the most new tokens; -1: until the context is full")
+      ->check(CLI::Range(int64_t{-1}, kMostTokens))
       ->capture_default_str();
   app.add_option("--temp", request.sampling.temperature, "0: always the most likely token")
       ->capture_default_str();
@@ -181,7 +191,8 @@ Verb AddGenerate(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--min-p", request.sampling.min_p, "of those this likely, against the best")
       ->capture_default_str();
-  app.add_option("-s,--seed", request.sampling.seed, "of the draws; the same seed, the same text")
+  app.add_option("-s,--seed", options->seed, "of the draws; the same seed, the same text")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max() - 1))
       ->capture_default_str();
   app.add_flag("--ignore-eos", request.ignore_end, "go on after a token that ends a text");
   app.add_flag("--json", options->json, "print one JSON object");

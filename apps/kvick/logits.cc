@@ -29,6 +29,7 @@ Status RunLogits(const LogitsOptions& options) {
     engine_options.context_tokens = static_cast<int64_t>(tokens.size());
   }
   KVICK_ASSIGN_OR_RETURN(const auto engine, Engine::Create(*model, engine_options));
+  NoteContext(*engine, model->info());
   const int64_t vocab_size = model->info().vocab_size;
   std::vector<float> logits(tokens.size() * static_cast<size_t>(vocab_size));
   Progress progress("positions");

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "cli.h"
 #include "kvick/attention.h"
 #include "version.h"
@@ -39,6 +42,12 @@ std::vector<std::string> Arguments(int argc, char** argv) {
   return {arguments.rbegin(), arguments.rend()};  // CLI11 takes them from the back
 }
 
+// What was printed may still wait, and may have nowhere to go.
+Status FlushOutput() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  return Fail(ErrorCode::kIo, "stdout: what was to be printed could not be written");
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("Runs Llama-family models through a KV cache that never changes an answer.",
                "kvick");
@@ -51,17 +60,27 @@ int Run(int argc, char** argv) {
   };
   add("generate", "complete a text", AddGenerate);
   add("prove", "show that the cache changes no answer, and what it costs", AddProve);
+  add("plan", "what the caches of a model cost, contiguous and paged", AddPlan);
   add("logits", "write the logits of every position to a .npy file", AddLogits);
   add("tokenize", "turn text into token ids, or back", AddTokenize);
   add("inspect", "show what a model file holds and what its cache costs", AddInspect);
+  const bool is_known = std::any_of(verbs.begin(), verbs.end(), [&](const auto& verb) {
+    return argc > 1 && verb.first->get_name() == argv[1];
+  });
+  if (argc > 1 && argv[1][0] != '-' && !is_known) {
+    Note(fmt::format("no verb is called {}, `kvick --help` lists them", argv[1]));
+    return kWrongUse;
+  }
   try {
     app.parse(Arguments(argc, argv));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kWrongUse;
+    if (app.exit(error) != 0) return kWrongUse;
+    return std::cout.flush() ? 0 : 1;  // --help and --version
   }
   for (const auto& [verb, run] : verbs) {
     if (!verb->parsed()) continue;
-    const Status status = run();
+    Status status = run();
+    if (status) status = FlushOutput();
     if (status) return 0;
     Note(status.error().message);
     return 1;

@@ -52,6 +52,7 @@ nlohmann::json ProofJson(const Proof& proof) {
   for (const BugTrace& bug : proof.bugs) {
     bugs.push_back({{"name", bug.name},
                     {"description", bug.description},
+                    {"first_wrong_logits", bug.first_wrong_logits},
                     {"first_wrong_token", bug.first_wrong_token}});
   }
   const WasteFigures& waste = proof.waste;

@@ -84,6 +84,7 @@ class Engine {
  public:
   // With context_tokens = 0 the context is the model's, or less: so much that the caches of
   // max_sequences, or without a cache the activations of a pass, take half of the available memory.
+  // Such a cache is backed as it is written to; that of a given context up front.
   // `model` must outlive the engine.
   // Errors  invalid_argument, unsupported: options that cannot be;
   //         exhausted: not that much memory; the message says what would fit

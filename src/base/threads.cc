@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -78,8 +77,7 @@ class ThreadPool {
 
   // False where the pool is busy: nothing has been done.
   bool TryRun(int num_threads, int64_t num_tasks, ParallelBody body, void* context) {
-    std::unique_lock lock(running_, std::try_to_lock);
-    if (!lock) return false;
+    if (is_running_.exchange(true, std::memory_order_acquire)) return false;
     const int num_workers = Grow(num_threads - 1);
     job_.body = body;
     job_.context = context;
@@ -92,6 +90,7 @@ class ThreadPool {
     for (int left; (left = job_.num_working.load(std::memory_order_acquire)) > 0;) {
       WaitWhile(job_.num_working, left, job_.num_spins);
     }
+    is_running_.store(false, std::memory_order_release);
     return true;
   }
 
@@ -134,7 +133,7 @@ class ThreadPool {
     }
   }
 
-  std::mutex running_;
+  std::atomic<bool> is_running_{false};  // no mutex: a loop may be asked for inside another
   std::atomic<bool> stopping_{false};
   Job job_;
   std::vector<std::unique_ptr<Worker>> workers_;

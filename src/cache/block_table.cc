@@ -9,7 +9,7 @@ namespace kvick {
 SequenceId SequenceTable::Create() {
   if (free_places_.empty()) {
     free_places_.push_back(static_cast<int32_t>(places_.size()));
-    places_.emplace_back().table.blocks.reserve(static_cast<size_t>(max_blocks_));
+    places_.emplace_back().table.blocks.reserve(static_cast<size_t>(reserved_blocks_));
   }
   const int32_t index = free_places_.back();
   free_places_.pop_back();

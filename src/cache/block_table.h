@@ -33,8 +33,8 @@ struct BlockTable {
 // Names to tables. A dropped name is never valid again: its place is reused under a new generation.
 class SequenceTable {
  public:
-  // Each sequence can hold up to max_blocks blocks without a further allocation.
-  explicit SequenceTable(int64_t max_blocks) : max_blocks_(max_blocks) {}
+  // Each sequence can hold up to that many blocks without a further allocation.
+  explicit SequenceTable(int64_t reserved_blocks) : reserved_blocks_(reserved_blocks) {}
 
   SequenceId Create();
   // REQUIRES: the name is valid and its table empty.
@@ -59,7 +59,7 @@ class SequenceTable {
     bool is_live = false;
   };
 
-  int64_t max_blocks_;
+  int64_t reserved_blocks_;
   int64_t num_live_ = 0;
   std::vector<Place> places_;
   std::vector<int32_t> free_places_;

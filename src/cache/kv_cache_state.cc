@@ -8,9 +8,13 @@
 namespace kvick {
 namespace {
 
-int64_t MaxBlocksPerSequence(const KvConfig& config) {
-  if (config.max_sequence_tokens == 0) return config.num_blocks;
-  return std::min(config.num_blocks, CeilDiv(config.max_sequence_tokens, config.block_tokens));
+// Table entries that a sequence gets at once: all that it may need, up to 256 KiB of them. A
+// sequence of more blocks, a million tokens in 16s, grows its table now and then.
+int64_t ReservedTableEntries(const KvConfig& config) {
+  constexpr int64_t kMost = 1 << 16;
+  const int64_t most = std::min(config.num_blocks, kMost);
+  if (config.max_sequence_tokens == 0) return most;
+  return std::min(most, CeilDiv(config.max_sequence_tokens, config.block_tokens));
 }
 
 }  // namespace
@@ -19,7 +23,7 @@ KvCache::State::State(const KvConfig& the_config, KvStorage the_storage)
     : config(the_config),
       storage(std::move(the_storage)),
       pool(the_config.num_blocks),
-      sequences(MaxBlocksPerSequence(the_config)),
+      sequences(ReservedTableEntries(the_config)),
       filled_slots(static_cast<size_t>(the_config.num_blocks), 0) {}
 
 Result<const BlockTable*> KvCache::State::Find(SequenceId sequence) const {

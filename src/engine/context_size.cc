@@ -56,6 +56,8 @@ Result<ContextSize> ChooseContext(const ModelInfo& info, const EngineOptions& op
 
 KvConfig CacheConfig(const ModelInfo& info, const EngineOptions& options, int64_t context_tokens) {
   KvConfig config = info.KvGeometry(options.kv_dtype.value_or(info.DefaultKvDType()));
+  // A context that nobody asked for is seldom filled: pages are backed as they are written to.
+  if (options.context_tokens == 0) config.backing = KvBacking::kOnDemand;
   if (options.block_tokens == 0) return config.Contiguous(options.max_sequences, context_tokens);
   config.block_tokens = options.block_tokens;
   config.num_blocks = options.max_sequences * CeilDiv(context_tokens, options.block_tokens);

@@ -66,6 +66,13 @@ TEST(ChooseContext, RefusesOptionsOutOfRange) {
   }
 }
 
+TEST(CacheConfig, BacksUpFrontWhatWasAskedFor) {
+  EngineOptions options;
+  EXPECT_EQ(CacheConfig(SmallInfo(), options, 100).backing, KvBacking::kOnDemand);
+  options.context_tokens = 100;
+  EXPECT_EQ(CacheConfig(SmallInfo(), options, 100).backing, KvBacking::kUpFront);
+}
+
 TEST(CacheConfig, HasABlockForEveryTokenOfEverySequence) {
   EngineOptions options;
   options.max_sequences = 3;

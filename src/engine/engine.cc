@@ -177,7 +177,9 @@ void Engine::State::Count(Clock::time_point start) {
   bool has_prompt = false;
   for (const Active& a : active) {
     num_tokens += a.num_now;
-    has_prompt = has_prompt || a.is_in_prompt();
+    if (!a.is_in_prompt()) continue;
+    num_prompt_done += a.num_now;
+    has_prompt = true;
   }
   (has_prompt ? stats.prompt_tokens : stats.decode_tokens) += num_tokens;
   (has_prompt ? stats.prompt_us : stats.decode_us) += MicrosecondsSince(start);
@@ -189,7 +191,6 @@ Status Engine::State::TakeTokens(const EngineCallbacks& callbacks) {
   size_t row = 0;
   for (Active& a : active) {
     if (a.num_now == 0) continue;
-    if (a.is_in_prompt()) num_prompt_done += a.num_now;
     a.num_done += a.num_now;
     const auto row_logits = std::span(logits).subspan(row++ * vocab_size, vocab_size);
     if (a.num_left() == 0) KVICK_RETURN_IF_ERROR(TakeToken(a, row_logits, callbacks));
@@ -242,8 +243,8 @@ Status Engine::State::RunAll(std::span<const GenerateRequest> requests,
     }
     if (active.empty()) return {};
     KVICK_RETURN_IF_ERROR(Pass());
-    KVICK_RETURN_IF_ERROR(TakeTokens(callbacks));
     ReportPrompt(requests, callbacks);
+    KVICK_RETURN_IF_ERROR(TakeTokens(callbacks));
     KVICK_RETURN_IF_ERROR(Retire(callbacks));
   }
 }

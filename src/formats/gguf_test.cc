@@ -94,6 +94,8 @@ TEST(Gguf, SaysWhatAValueIsAndWhatIsWanted) {
   spec.SetStrings("list", {"x"});
   spec.Set("huge", GgufType::kU64, Packed(std::numeric_limits<uint64_t>::max()));
   spec.Set("maybe", GgufType::kBool, "\x02");
+  spec.Set("flood", GgufType::kArray,
+           testing::PackedArray(GgufType::kString, 2000001, std::string(2000001 * 8, 0)));
   const std::string bytes = spec.Build();
   const auto file = GgufFile::Parse(AsBytes(bytes));
   ASSERT_TRUE(file.has_value());
@@ -103,6 +105,8 @@ TEST(Gguf, SaysWhatAValueIsAndWhatIsWanted) {
             "gguf: number is a u32, a floating-point number is wanted");
   EXPECT_EQ(file->FindIntArray("list").error().message,
             "gguf: list is an array of string, an array of integers is wanted");
+  EXPECT_EQ(file->GetStringArray("flood").error().message,
+            "gguf: flood has 2000001 strings, at most 2000000 are possible");
   EXPECT_EQ(file->GetStringArray("number").error().message,
             "gguf: number is a u32, an array of strings is wanted");
   EXPECT_EQ(file->GetInt("huge").error().message,

@@ -14,6 +14,9 @@ namespace kvick {
 namespace {
 
 constexpr int kMaxArrayDepth = 4;
+// Tokens are 0.3 million and merges 0.6 million in the largest vocabularies. A string takes 8 bytes
+// in a file, which may be sparse, and some 200 in a tokenizer.
+constexpr int64_t kMaxStrings = 2'000'000;
 constexpr uint64_t kMaxInt = std::numeric_limits<int64_t>::max();
 
 // Bytes of a number; 0 for what has a length of its own.
@@ -247,6 +250,10 @@ Result<std::vector<std::string_view>> GgufToStrings(const GgufValue& value,
                                                     std::string_view label) {
   if (value.type != GgufType::kArray || value.element_type != GgufType::kString) {
     return WrongType(label, value, "an array of strings");
+  }
+  if (value.num_elements > kMaxStrings) {
+    return Fail(ErrorCode::kUnsupported, "{} has {} strings, at most {} are possible", label,
+                value.num_elements, kMaxStrings);
   }
   std::vector<std::string_view> strings;
   strings.reserve(static_cast<size_t>(value.num_elements));

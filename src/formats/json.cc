@@ -12,6 +12,8 @@ namespace kvick {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
+// A tokenizer of 256 Ki tokens and 600 Ki merges has about 3 million.
+constexpr int64_t kMaxValues = 5'000'000;
 constexpr int64_t kMaxFileBytes = 100'000'000;
 
 // Builds the value from the library's parse events. The library's own builder takes the last of two
@@ -65,11 +67,18 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool Add(nlohmann::json value) {
+    if (!Count()) return false;
     Put(std::move(value));
     return true;
   }
 
+  bool Count() {
+    if (++num_values_ <= kMaxValues) return true;
+    return Refuse(fmt::format("JSON of more than {} values", kMaxValues));
+  }
+
   bool Open(nlohmann::json container) {
+    if (!Count()) return false;
     if (open_.size() == kMaxDepth) {
       return Refuse(fmt::format("JSON nested deeper than {}", kMaxDepth));
     }
@@ -86,6 +95,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   nlohmann::json root_;
   std::vector<nlohmann::json*> open_;  // outermost first; an open container's parent never grows
   nlohmann::json* member_ = nullptr;   // of the innermost object: what its last key names
+  int64_t num_values_ = 0;
   std::optional<Error> error_;
 };
 

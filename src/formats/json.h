@@ -10,7 +10,7 @@
 namespace kvick {
 
 // JSON from outside, as a value that is safe to copy, print and destroy: at most 64 deep, no key
-// twice in an object. `source` names the text in messages.
+// twice in an object, at most 5 million values. `source` names the text in messages.
 // Errors: corrupt: not JSON (RFC 8259: neither NaN nor comments), a key twice, nested too deep.
 // Cost    memory in proportion to the text, up to some 20 times its size
 Result<nlohmann::json> ParseJson(std::string_view text, std::string_view source);

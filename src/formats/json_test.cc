@@ -43,6 +43,16 @@ TEST(Json, RefusesANestingBomb) {
   EXPECT_EQ(ParseMessage(std::string(1 << 20, '[')), "x.json: JSON nested deeper than 64");
 }
 
+// Three bytes a value would be a hundred bytes of memory each.
+TEST(Json, RefusesAFloodOfSmallValues) {
+  std::string text = "[";
+  for (int i = 0; i < 5'000'000; ++i) text += "1,";
+  text += "1]";
+  const auto json = ParseJson(text, "flood");
+  ASSERT_FALSE(json.has_value());
+  EXPECT_EQ(json.error().message, "flood: JSON of more than 5000000 values");
+}
+
 TEST(Json, ReadsAnObjectAndNothingElse) {
   const testing::TempFolder folder;
   testing::WriteFile(folder / "a.json", R"({"a":1})");

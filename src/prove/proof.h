@@ -40,8 +40,9 @@ struct BugTrace {
   std::string description;  // how it is made in practice
   std::string healthy_text;
   std::string planted_text;
-  int64_t first_wrong_token = -1;  // of the new ones; -1: the texts are the same
-  int64_t first_wrong_byte = 0;    // where the texts part
+  int64_t first_wrong_logits = -1;  // of the new tokens: the first chosen from other bits; -1: none
+  int64_t first_wrong_token = -1;   // the first that is another; -1: the texts are the same
+  int64_t first_wrong_byte = 0;     // where the texts part
 };
 
 // Requests in one amount of memory, reserved whole and in blocks.

@@ -10,6 +10,28 @@
 namespace kvick {
 namespace {
 
+// The first new token that was chosen from other bits, or -1.
+int64_t FirstWrongLogits(const GreedyRun& healthy, const GreedyRun& planted) {
+  const size_t width = healthy.logits.size() / healthy.tokens.size();
+  for (size_t i = 0; i < healthy.tokens.size(); ++i) {
+    const auto row = [&](const GreedyRun& run) {
+      return std::span<const float>(run.logits).subspan(i * width, width);
+    };
+    if (!SameBits(row(healthy), row(planted))) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+std::string Caught(const BugTrace& trace, size_t num_tokens) {
+  if (trace.first_wrong_logits < 0) return "NOT CAUGHT";
+  if (trace.first_wrong_token < 0) {
+    return fmt::format("caught: other logits from new token {} on, though the same {} tokens",
+                       trace.first_wrong_logits, num_tokens);
+  }
+  return fmt::format("caught: other logits from new token {} on, the text parts at {}",
+                     trace.first_wrong_logits, trace.first_wrong_token);
+}
+
 // Where the new tokens of two runs part, and what was said until then.
 BugTrace Compare(const ProofContext& context, PlantedBug bug, const GreedyRun& healthy,
                  const GreedyRun& planted) {
@@ -18,6 +40,7 @@ BugTrace Compare(const ProofContext& context, PlantedBug bug, const GreedyRun& h
   trace.description = PlantedBugDescription(bug);
   trace.healthy_text = context.TextOf(healthy.tokens);
   trace.planted_text = context.TextOf(planted.tokens);
+  trace.first_wrong_logits = FirstWrongLogits(healthy, planted);
   const auto parting =
       std::mismatch(healthy.tokens.begin(), healthy.tokens.end(), planted.tokens.begin());
   if (parting.first == healthy.tokens.end()) return trace;
@@ -48,12 +71,8 @@ Result<ProofSection> ProveBugsAreCaught(ProofContext& context) {
         const GreedyRun planted,
         RunGreedy(*subject, context.prompts[0], context.num_tokens, context.vocab_size()));
     const BugTrace trace = Compare(context, bug, healthy, planted);
-    section.claims.push_back(
-        {fmt::format("{}: {}", trace.name, trace.description),
-         trace.first_wrong_token >= 0
-             ? fmt::format("caught: the text parts at new token {}", trace.first_wrong_token)
-             : "NOT CAUGHT",
-         trace.first_wrong_token >= 0});
+    section.claims.push_back({fmt::format("{}: {}", trace.name, trace.description),
+                              Caught(trace, healthy.tokens.size()), trace.first_wrong_logits >= 0});
     context.proof.bugs.push_back(trace);
   }
   return section;

@@ -28,7 +28,8 @@ uint64_t Sum(const uint64_t* data, int64_t num) {
 }  // namespace
 
 Result<double> MeasureReadBandwidth(int num_threads) {
-  KVICK_ASSIGN_OR_RETURN(const MappedRegion region, MappedRegion::Create(kBytes, Backing::kUpFront));
+  KVICK_ASSIGN_OR_RETURN(const MappedRegion region,
+                         MappedRegion::Create(kBytes, Backing::kUpFront));
   const auto* data = reinterpret_cast<const uint64_t*>(region.data());
   constexpr int64_t kTaskNumbers = kTaskBytes / sizeof(uint64_t);
   std::atomic<uint64_t> sink{0};

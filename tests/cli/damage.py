@@ -14,6 +14,7 @@ _EXTREME_JSON = ["0", "-1", "1", "7", "2147483648", "4294967296", "9223372036854
                  "null", "true", "[]", "{}", '""', '"x"', '"\\u0000"', '"\\ud800"', "[" * 5000,
                  "[0,0]", "[-1,4]", "[18446744073709551615,18446744073709551615]",
                  '{"a":' * 5000, "", ",", '"']
+_JSON_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[\[\]{}:,]')
 
 
 def _flip_bits(rng, data):
@@ -86,8 +87,7 @@ def json_text(rng, data):
     """A value, a name or a bracket becomes something else; or any bytes do."""
     if rng.randrange(4) == 0:
         return any_bytes(rng, data)
-    tokens = list(re.finditer(rb'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[\[\]{}:,]', data))
-    token = rng.choice(tokens)
+    token = rng.choice(list(_JSON_TOKEN.finditer(data)))
     new = rng.choice(_EXTREME_JSON).encode()
     return (f"{token.group()[:40]!r} at {token.start()} became {new[:40]!r}",
             data[:token.start()] + new + data[token.end():])

@@ -32,15 +32,17 @@ class InspectTest(CliTest):
 
     def test_tensors_of_all_shards_are_shown(self):
         folder = shared("models", "tiny-llama3-gqa4-bf16")
-        tensor_bytes = sum(tensor["bytes"] for tensor in self.run_json("inspect", folder)["tensors"])
+        tensors = self.run_json("inspect", folder)["tensors"]
+        tensor_bytes = sum(tensor["bytes"] for tensor in tensors)
         file_bytes = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
         self.assertLess(0.99 * file_bytes, tensor_bytes)
         self.assertLess(tensor_bytes, file_bytes)
 
     def test_the_report_names_what_a_reader_looks_for(self):
         text = self.run_kvick("inspect", stories()).stdout.decode()
-        for line in (r"GGUF v3", r"  llama\.block_count = 5", r"  token_embd\.weight +F32 +\[512, 64\]",
-                     r"tensors: 47\b", r"  bf16 +640 +327680", r"tokenizer: .*512"):
+        for line in (r"GGUF v3", r"  llama\.block_count = 5", r"tensors: 47\b",
+                     r"  token_embd\.weight +F32 +\[512, 64\]", r"  bf16 +640 +327680",
+                     r"tokenizer: .*512"):
             self.assertRegex(text, rf"(?m)^{line}")
 
     def test_one_shard_and_a_vocabulary_alone_can_be_looked_at(self):

@@ -35,7 +35,11 @@ class WrongUseTest(CliTest):
     def test_exits_with_2_and_names_what_is_wrong(self):
         for args, stderr in [
                 ((), "required"),
-                (("translate",), "required"),
+                (("translate",), "no verb is called translate"),
+                (("generate", "-m", "x", "-p", "a", "-c", 10**15), str(10**15)),
+                (("generate", "-m", "x", "-p", "a", "--block-tokens", 10**15), str(10**15)),
+                (("generate", "-m", "x", "-p", "a", "--chunk", 10**15), str(10**15)),
+                (("generate", "-m", "x", "-p", "a", "--seed", "-1"), "--seed"),
                 (("generate",), "--model"),
                 (("generate", "-m", "x"), "--tokens"),
                 (("generate", "-m", "x", "-p", "a", "--tokens", "1"), "--tokens"),
@@ -96,10 +100,6 @@ class FailureTest(CliTest):
                                 (("--temp", 1, "--top-p", 1.5), "top_p is 1.5"),
                                 (("--temp", 1, "--min-p", 2), "min_p is 2")]:
             self.check(("generate", "-m", stories(), "-p", "a", *options), wanted)
-
-    def test_sizes_that_cannot_be(self):
-        for option in ("-c", "--block-tokens", "--chunk"):
-            self.check(("generate", "-m", stories(), "-p", "a", option, 10**15), str(10**15))
 
     def test_a_prompt_longer_than_the_context(self):
         self.check(("generate", "-m", stories(), "-p", "Once upon a time", "-c", 4), r"5.*4")
