@@ -30,7 +30,7 @@ PUBLIC_HEADERS = {
     "model": "model",
     "engine": "engine",
 }
-TOP_FOLDERS = {"apps", "bench", "fuzz", "tests"}  # may include any layer; nobody includes them
+TOP_FOLDERS = {"apps", "bench", "examples", "fuzz", "tests"}  # may include any layer; nobody includes them
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 TEST_FILE = re.compile(r"(^|_)test(ing|_util)?$")

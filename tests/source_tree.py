@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLDERS = [".ci", "apps", "bench", "cmake", "docs", "fuzz", "include", "src", "tests", "tools"]
-CPP_FOLDERS = ["apps", "bench", "fuzz", "include", "src", "tests"]
+FOLDERS = [".ci", "apps", "bench", "cmake", "docs", "examples", "fuzz", "include", "src", "tests", "tools"]
+CPP_FOLDERS = ["apps", "bench", "examples", "fuzz", "include", "src", "tests"]
 
 
 @dataclasses.dataclass(frozen=True)
