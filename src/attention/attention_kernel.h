@@ -57,8 +57,7 @@ struct ChunkTask {
   int64_t end = 0;    // at most begin + kChunkTokens and kv->length
   const std::byte* packed_queries = nullptr;
   int64_t num_columns = 0;
-  const int64_t* num_visible =
-      nullptr;  // [num_columns]: column c sees positions [0, num_visible[c])
+  const int64_t* num_visible = nullptr;  // [num_columns]: c sees positions [0, num_visible[c])
   float scale = 1.0f;
   std::byte* scratch = nullptr;
 
