@@ -17,7 +17,8 @@
 namespace kvick::cli {
 
 void ModelOptions::AddTo(CLI::App& app) {
-  app.add_option("-m,--model", model, "GGUF file or Hugging Face folder")->required();
+  app.add_option("-m,--model", model,
+                 "GGUF file or Hugging Face folder; default: the demo model in the program");
   app.add_option("-c,--ctx-size", context_tokens,
                  "tokens a sequence may hold; default: the model's, as far as half of the free "
                  "memory goes")

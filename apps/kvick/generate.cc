@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "cli.h"
+#include "demo_model.h"
 #include "text_printer.h"
 
 namespace kvick::cli {
@@ -122,7 +123,7 @@ void NoteSpeed(const EngineStats& stats) {
 
 Status RunGenerate(const GenerateOptions& options) {
   const Clock::time_point start = Clock::now();
-  KVICK_ASSIGN_OR_RETURN(const auto model, Model::Open(options.model.model));
+  KVICK_ASSIGN_OR_RETURN(const auto model, OpenModel(options.model.model));
   KVICK_ASSIGN_OR_RETURN(auto prompts, Prompts(options, *model));
   std::vector<GenerateRequest> requests(prompts.size(), options.request);
   for (size_t i = 0; i < prompts.size(); ++i) {

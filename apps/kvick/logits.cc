@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "cli.h"
+#include "demo_model.h"
 #include "npy.h"
 
 namespace kvick::cli {
@@ -23,7 +24,7 @@ struct LogitsOptions {
 
 Status RunLogits(const LogitsOptions& options) {
   KVICK_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, ParseTokens(options.tokens));
-  KVICK_ASSIGN_OR_RETURN(const auto model, Model::Open(options.model.model));
+  KVICK_ASSIGN_OR_RETURN(const auto model, OpenModel(options.model.model));
   EngineOptions engine_options = options.model.ToEngineOptions();
   if (engine_options.context_tokens == 0) {  // this text and no more
     engine_options.context_tokens = static_cast<int64_t>(tokens.size());

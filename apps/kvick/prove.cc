@@ -11,6 +11,7 @@
 #include "base/allocation_counter.h"
 #include "base/check.h"
 #include "cli.h"
+#include "demo_model.h"
 #include "prove/prover.h"
 
 namespace kvick::cli {
@@ -108,14 +109,14 @@ Status RunProve(const ProveVerbOptions& options) {
   if (!options.inject.empty()) {
     KVICK_ASSIGN_OR_RETURN(prove.inject, ParsePlantedBug(options.inject));
   }
-  KVICK_ASSIGN_OR_RETURN(const auto model, Model::Open(options.model));
+  KVICK_ASSIGN_OR_RETURN(const auto model, OpenModel(options.model));
   Progress progress("proving");
   int64_t num_sections = 0;
   prove.on_section = [&](std::string_view) { progress.Show(num_sections++, 8); };
   prove.num_allocations = NumAllocations;
   KVICK_ASSIGN_OR_RETURN(Proof proof, Prove(*model, prove));
   progress.Clear();
-  proof.model_path = options.model;
+  proof.model_path = options.model.empty() ? kDemoModelName : options.model;
   if (options.json) {
     PrintJson(ProofJson(proof));
   } else {
@@ -130,7 +131,8 @@ Status RunProve(const ProveVerbOptions& options) {
 
 Verb AddProve(CLI::App& app) {
   auto options = std::make_shared<ProveVerbOptions>();
-  app.add_option("-m,--model", options->model, "GGUF file or Hugging Face folder")->required();
+  app.add_option("-m,--model", options->model,
+                 "GGUF file or Hugging Face folder; default: the demo model in the program");
   app.add_option("-n,--predict", options->prove.num_tokens, "new tokens of each text")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -1,6 +1,7 @@
 #ifndef KVICK_MODEL_H_
 #define KVICK_MODEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -52,6 +53,11 @@ class Model {
   // Errors  not_found, io;  corrupt: the file contradicts itself or its size;  unsupported
   static Result<std::unique_ptr<Model>> Open(const std::string& path);
 
+  // A GGUF file that lies in memory, which must outlive the model. `source` names it in messages.
+  // Errors  corrupt, unsupported
+  static Result<std::unique_ptr<Model>> Parse(std::span<const std::byte> gguf,
+                                              const std::string& source);
+
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
   ~Model();
@@ -70,6 +76,9 @@ class Model {
 
  private:
   explicit Model(std::unique_ptr<Parts> parts);
+  // Of the file that parts holds: tokenizer and numbers.
+  static Result<std::unique_ptr<Model>> Complete(std::unique_ptr<Parts> parts);
+
   std::unique_ptr<Parts> parts_;
 };
 

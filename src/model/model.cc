@@ -69,10 +69,19 @@ Model::~Model() = default;
 
 Result<std::unique_ptr<Model>> Model::Open(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path));
-  KVICK_ASSIGN_OR_RETURN(auto tokenizer, TokenizerOf(file));
-  ModelInfo info = InfoOf(file, tokenizer);
-  return std::unique_ptr<Model>(new Model(
-      std::make_unique<Parts>(Parts{std::move(file), std::move(tokenizer), std::move(info)})));
+  return Complete(std::make_unique<Parts>(Parts{std::move(file), {}, {}}));
+}
+
+Result<std::unique_ptr<Model>> Model::Parse(std::span<const std::byte> gguf,
+                                            const std::string& source) {
+  KVICK_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Parse(gguf, source));
+  return Complete(std::make_unique<Parts>(Parts{std::move(file), {}, {}}));
+}
+
+Result<std::unique_ptr<Model>> Model::Complete(std::unique_ptr<Parts> parts) {
+  KVICK_ASSIGN_OR_RETURN(parts->tokenizer, TokenizerOf(parts->file));
+  parts->info = InfoOf(parts->file, parts->tokenizer);
+  return std::unique_ptr<Model>(new Model(std::move(parts)));
 }
 
 const ModelInfo& Model::info() const { return parts_->info; }

@@ -38,9 +38,18 @@ Result<ModelFile> ModelFile::Open(const std::string& path) {
     return ModelFile(std::move(folder), std::move(config), std::move(weights));
   }
   KVICK_ASSIGN_OR_RETURN(GgufFile file, GgufFile::Open(path));
+  return FromGguf(std::move(file));
+}
+
+Result<ModelFile> ModelFile::Parse(std::span<const std::byte> gguf, const std::string& source) {
+  KVICK_ASSIGN_OR_RETURN(GgufFile file, GgufFile::Parse(gguf, source));
+  return FromGguf(std::move(file));
+}
+
+Result<ModelFile> ModelFile::FromGguf(GgufFile file) {
   KVICK_ASSIGN_OR_RETURN(LlamaConfig config, LlamaConfigFromGguf(file));
   KVICK_ASSIGN_OR_RETURN(ModelWeights weights,
-                         BindWeights({path, WeightNames::kGguf, file.tensors()}, config));
+                         BindWeights({file.source(), WeightNames::kGguf, file.tensors()}, config));
   return ModelFile(std::move(file), std::move(config), std::move(weights));
 }
 

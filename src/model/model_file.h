@@ -1,6 +1,8 @@
 #ifndef KVICK_MODEL_MODEL_FILE_H_
 #define KVICK_MODEL_MODEL_FILE_H_
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -19,6 +21,8 @@ class ModelFile {
   // A GGUF file, or a Hugging Face folder. Takes no memory in proportion to the weights.
   // Errors: not_found, io, corrupt, unsupported.
   static Result<ModelFile> Open(const std::string& path);
+  // A GGUF file that lies in memory, which must outlive it. `source` names it in messages.
+  static Result<ModelFile> Parse(std::span<const std::byte> gguf, const std::string& source);
 
   const LlamaConfig& config() const { return config_; }
   const ModelWeights& weights() const { return weights_; }
@@ -30,6 +34,7 @@ class ModelFile {
   using File = std::variant<GgufFile, HfFolder>;
 
   ModelFile(File file, LlamaConfig config, ModelWeights weights);
+  static Result<ModelFile> FromGguf(GgufFile file);
 
   File file_;
   LlamaConfig config_;

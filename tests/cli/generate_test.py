@@ -177,5 +177,18 @@ class ContextTest(CliTest):
         self.assertRegex(sentence, r"room for \d+ blocks")
 
 
+class DemoModelTest(CliTest):
+    def test_the_model_in_the_box_speaks(self):
+        result = self.run_json("generate", "-p", "ROMEO:", "-n", "60")
+        self.assertEqual(result["prompt_tokens"][1:], list(b"ROMEO:"))
+        self.assertEqual(len(result["tokens"]), 60)
+        words = result["text"].split()
+        self.assertGreater(sum(word.lower().strip(",.:;") in _COMMON for word in words), 3, words)
+
+
+_COMMON = {"the", "and", "of", "to", "i", "is", "my", "that", "in", "you", "thou", "not", "a",
+           "be", "it", "with", "your", "have", "this", "his", "me", "for", "what", "he"}
+
+
 if __name__ == "__main__":
     kvick_cli.main()

@@ -40,7 +40,7 @@ class WrongUseTest(CliTest):
                 (("generate", "-m", "x", "-p", "a", "--block-tokens", 10**15), str(10**15)),
                 (("generate", "-m", "x", "-p", "a", "--chunk", 10**15), str(10**15)),
                 (("generate", "-m", "x", "-p", "a", "--seed", "-1"), "--seed"),
-                (("generate",), "--model"),
+                (("generate",), "--prompt"),
                 (("generate", "-m", "x"), "--tokens"),
                 (("generate", "-m", "x", "-p", "a", "--tokens", "1"), "--tokens"),
                 (("generate", "-m", "x", "-p", "a", "more"), "more"),
