@@ -29,7 +29,7 @@ Result<std::unique_ptr<KvCache>> MakeCache(KvConfig config) {
 Result<KvUsage> UsageOfRequests(const KvConfig& config) {
   KVICK_ASSIGN_OR_RETURN(const auto cache, MakeCache(config));
   for (int64_t i = 0; i < kNumRequests; ++i) {
-    KVICK_RETURN_IF_ERROR(AppendZeros(*cache, cache->CreateSequence(), kUsedTokens));
+    KVICK_RETURN_IF_ERROR(AppendOnes(*cache, cache->CreateSequence(), kUsedTokens));
   }
   return cache->Usage();
 }

@@ -42,7 +42,7 @@ Status AddRequest(const char* name, const KvConfig& geometry, int64_t num_tokens
                             fmt::format("the cache says {}", cache->layout().BytesPerToken()),
                             cache->layout().BytesPerToken() == Formula(config, 1)});
   const int64_t before = ResidentBytes();
-  KVICK_RETURN_IF_ERROR(AppendZeros(*cache, cache->CreateSequence(), num_tokens));
+  KVICK_RETURN_IF_ERROR(AppendOnes(*cache, cache->CreateSequence(), num_tokens));
   const int64_t grown = ResidentBytes() - before;
   const KvUsage usage = cache->Usage();
   // Pages are whole, huge ones too; other memory of the process may come and go meanwhile.

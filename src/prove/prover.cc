@@ -82,14 +82,14 @@ KvConfig Llama3_8BGeometry() {
   return config;
 }
 
-Status AppendZeros(KvCache& cache, SequenceId sequence, int64_t num_tokens) {
+Status AppendOnes(KvCache& cache, SequenceId sequence, int64_t num_tokens) {
   constexpr int64_t kStep = 128;
   const KvLayout& layout = cache.layout();
-  const std::vector<float> zeros(static_cast<size_t>(kStep * layout.num_kv_heads * layout.head_dim),
-                                 0.0f);
+  const std::vector<float> ones(static_cast<size_t>(kStep * layout.num_kv_heads * layout.head_dim),
+                                0.0f);
   for (int64_t i = 0; i < num_tokens; i += kStep) {
     const int64_t num = std::min(kStep, num_tokens - i);
-    const TensorView rows = DenseF32(zeros.data(), {num, layout.num_kv_heads, layout.head_dim});
+    const TensorView rows = DenseF32(ones.data(), {num, layout.num_kv_heads, layout.head_dim});
     KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache.Reserve(sequence, num));
     for (int64_t layer = 0; layer < layout.num_layers; ++layer) {
       KVICK_RETURN_IF_ERROR(cache.Write(plan, layer, rows, rows));

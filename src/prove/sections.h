@@ -42,8 +42,9 @@ Result<ProofSection> ProveHiddenCost(ProofContext& context);
 // The geometry that the lesson on KV caches is about: 131,072 bytes a token in bf16.
 KvConfig Llama3_8BGeometry();
 
-// Reserves, writes and commits num_tokens tokens whose keys and values are all zero.
-Status AppendZeros(KvCache& cache, SequenceId sequence, int64_t num_tokens);
+// Reserves, writes and commits num_tokens tokens whose keys and values are all 1: pages of zeros
+// the system may take back.
+Status AppendOnes(KvCache& cache, SequenceId sequence, int64_t num_tokens);
 
 // Equal in all bits.
 bool SameBits(std::span<const float> a, std::span<const float> b);
