@@ -116,7 +116,7 @@ class KvCache {
   // An empty sequence. Holds no block until its first Reserve.
   SequenceId CreateSequence();
   // Room for the next num_tokens >= 1 tokens. Cost: a table entry a block; one block's copy where
-  // the sequence's last block is shared. Allocates nothing.
+  // the sequence's last block is shared. Allocates nothing up to 65,536 blocks a sequence.
   // Errors  exhausted: too few free blocks, or max_sequence_tokens; nothing has changed
   Result<WritePlan> Reserve(SequenceId sequence, int64_t num_tokens);
   // Rounds keys and values of the plan's tokens to the cache's type and puts them in their slots.

@@ -132,7 +132,7 @@ void ExpectSameBits(Dot actual, Dot expected) {
 }
 
 TEST(EmulatedTiles, FollowThePseudoCodeBitByBit) {
-  if (!IsaAvailable(Isa::kAmxEmulated)) GTEST_SKIP() << "the emulation needs AVX-512 BF16";
+  if (!IsaAvailable(Isa::kAmxEmulated)) GTEST_SKIP() << "the emulation needs AVX-512";
   ExpectSameBits(TileDot<EmulatedTiles>, ReferenceDot);
 }
 
@@ -169,7 +169,7 @@ TEST(HardwareTiles, LoadAndStoreObeyShapeAndStride) {
 }
 
 TEST(EmulatedTilesDeathTest, ShapesThatTheInstructionRefusesAreRefused) {
-  if (!IsaAvailable(Isa::kAmxEmulated)) GTEST_SKIP() << "the emulation needs AVX-512 BF16";
+  if (!IsaAvailable(Isa::kAmxEmulated)) GTEST_SKIP() << "the emulation needs AVX-512";
   const auto dot = [](int a_row_bytes) {
     TileConfig config;
     config.SetShape(0, 16, 64);
