@@ -1,15 +1,10 @@
 #include "npy.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <bit>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
 
-#include "base/check.h"
+#include "output_file.h"
 
 namespace kvick::cli {
 
@@ -29,36 +24,11 @@ std::string NpyHeader(int64_t num_rows, int64_t num_cols) {
   return preamble + header;
 }
 
-// False, and errno, where it could not be written.
-bool WriteFile(const std::string& path, const std::string& header, std::span<const float> data) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return false;
-  const bool is_written = std::fwrite(header.data(), 1, header.size(), file) == header.size() &&
-                          std::fwrite(data.data(), sizeof(float), data.size(), file) == data.size();
-  return std::fclose(file) == 0 && is_written;
-}
-
 }  // namespace
 
 Status WriteNpy(const std::string& path, std::span<const float> data, int64_t num_cols) {
-  namespace fs = std::filesystem;
-  const std::string header = NpyHeader(static_cast<int64_t>(data.size()) / num_cols, num_cols);
-  std::error_code ignored;
-  const bool is_there = fs::exists(path, ignored);
-  bool is_written = false;
-  std::string partial;
-  if (is_there && !fs::is_regular_file(path, ignored)) {  // a pipe, a device: nothing to replace
-    is_written = WriteFile(path, header, data);
-  } else {
-    const std::string target = is_there ? fs::canonical(path, ignored).string() : path;
-    partial = fmt::format("{}.partial-{}", target, getpid());
-    is_written =
-        WriteFile(partial, header, data) && std::rename(partial.c_str(), target.c_str()) == 0;
-  }
-  if (is_written) return {};
-  const int saved = errno;
-  if (!partial.empty()) std::remove(partial.c_str());
-  return Fail(ErrorCode::kIo, "{}: cannot be written: {}", path, std::strerror(saved));
+  const std::string header = NpyHeader(std::ssize(data) / num_cols, num_cols);
+  return WriteFile(path, {header, {reinterpret_cast<const char*>(data.data()), data.size_bytes()}});
 }
 
 }  // namespace kvick::cli

@@ -9,9 +9,8 @@
 
 namespace kvick::cli {
 
-// Writes a float32 matrix [num_rows, num_cols] as NumPy's .npy, version 1.0. A file appears whole
-// or not at all; what is no file, such as a pipe, is written to. Errors: io. Source
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// Writes a float32 matrix [num_rows, num_cols] as NumPy's .npy, version 1.0, as WriteFile
+// does. Errors: io. Source: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 Status WriteNpy(const std::string& path, std::span<const float> data, int64_t num_cols);
 
 }  // namespace kvick::cli

@@ -1,10 +1,12 @@
 // kvick prove: shows on this machine that the cache changes no answer, and what it costs.
 
+#include <fmt/chrono.h>
 #include <fmt/color.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <memory>
 #include <string>
 
@@ -12,7 +14,10 @@
 #include "base/check.h"
 #include "cli.h"
 #include "demo_model.h"
+#include "output_file.h"
 #include "prove/prover.h"
+#include "prove/report.h"
+#include "version.h"
 
 namespace kvick::cli {
 namespace {
@@ -54,7 +59,9 @@ nlohmann::json ProofJson(const Proof& proof) {
     bugs.push_back({{"name", bug.name},
                     {"description", bug.description},
                     {"first_wrong_logits", bug.first_wrong_logits},
-                    {"first_wrong_token", bug.first_wrong_token}});
+                    {"first_wrong_token", bug.first_wrong_token},
+                    {"healthy_text", bug.healthy.Whole()},
+                    {"planted_text", bug.planted.Whole()}});
   }
   const WasteFigures& waste = proof.waste;
   return {{"holds", proof.holds()},
@@ -94,14 +101,15 @@ void PrintProof(const Proof& proof) {
       fmt::print("  {}  {}\n         {}\n", Verdict(claim.holds), claim.asked, claim.measured);
     }
   }
-  int64_t num_claims = 0, num_held = 0;
-  for (const ProofSection& section : proof.sections) {
-    for (const Claim& claim : section.claims) {
-      ++num_claims;
-      num_held += claim.holds ? 1 : 0;
-    }
-  }
-  fmt::print("\n{}  {} of {} claims\n", Verdict(proof.holds()), num_held, num_claims);
+  const Proof::Count count = proof.CountClaims();
+  fmt::print("\n{}  {} of {} claims\n", Verdict(proof.holds()), count.held, count.all);
+}
+
+Status WriteReport(const Proof& proof, const std::string& path) {
+  const std::time_t now = std::time(nullptr);
+  const std::string made_by =
+      fmt::format("kvick {} ({}), {:%Y-%m-%d %H:%M} UTC", kVersion, kCommit, fmt::gmtime(now));
+  return WriteFile(path, {RenderReport(proof, made_by)});
 }
 
 Status RunProve(const ProveVerbOptions& options) {
@@ -122,6 +130,7 @@ Status RunProve(const ProveVerbOptions& options) {
   } else {
     PrintProof(proof);
   }
+  if (!options.report.empty()) KVICK_RETURN_IF_ERROR(WriteReport(proof, options.report));
   if (proof.holds()) return {};
   return Fail(ErrorCode::kInternal, "the proof does not hold{}",
               proof.injected.empty() ? "" : ", as it must not with a planted bug");
@@ -142,6 +151,7 @@ Verb AddProve(CLI::App& app) {
       ->capture_default_str();
   app.add_option("-t,--threads", options->prove.num_threads, "default: all usable cores")
       ->check(CLI::PositiveNumber);
+  app.add_option("--report", options->report, "also write the proof as one HTML page");
   app.add_flag("--json", options->json, "print one JSON object");
   app.footer("Example: kvick prove -m model.gguf");
   return [options] { return RunProve(*options); };

@@ -127,8 +127,9 @@ Result<MappedRegion> MappedRegion::Create(int64_t num_bytes, Backing backing) {
   if (skip > 0) Unmap(base, skip);
   if (skip < kHugePageBytes) Unmap(base + skip + size, kHugePageBytes - skip);
   MappedRegion region(base + skip, size);
+  const bool in_small_pages = backing == Backing::kOnDemandInSmallPages;
   madvise(region.data_, static_cast<size_t>(size),
-          MADV_HUGEPAGE);  // advice: refusal costs speed only
+          in_small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);  // advice: refusal costs speed only
   if (backing == Backing::kUpFront && !Populate(region.data_, size)) {
     return Fail(ErrorCode::kExhausted, "memory: the system could not back {} bytes: {}", num_bytes,
                 std::strerror(errno));

@@ -17,10 +17,11 @@ int64_t AvailableMemoryBytes();
 
 enum class Backing {
   kUpFront,   ///< every page is backed before Create returns: no fault, no surprise later
-  kOnDemand,  ///< pages are backed when first written
+  kOnDemand,  ///< pages are backed when first written, 2 MiB at a time where the system can
+  kOnDemandInSmallPages,  ///< for writes far apart: huge pages would back what stays empty
 };
 
-// Anonymous zeroed memory at an address that never changes, aligned to 2 MiB, huge pages advised.
+// Anonymous zeroed memory at an address that never changes, aligned to 2 MiB.
 // Move-only; unmapped on destruction.
 class MappedRegion {
  public:

@@ -1,7 +1,10 @@
 #include "kvick/kv_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -332,6 +335,21 @@ TEST(KvCache, OnDemandStartsWhereUpFrontDoesNotFit) {
   auto cache = KvCache::Create(config);
   ASSERT_TRUE(cache.has_value()) << cache.error().message;
   EXPECT_TRUE((*cache)->Reserve((*cache)->CreateSequence(), 1000).has_value());
+}
+
+// The rows of a long block lie far apart: huge pages would back everything between them.
+TEST(KvCache, OnDemandBacksOfALongBlockWhatIsWritten) {
+  KvConfig config = SmallConfig(1 << 20, 4);  // 16 MiB a row
+  config.fill = KvFill::kAsMapped;
+  config.backing = KvBacking::kOnDemand;
+  auto cache = Make(config);
+  Append(*cache, cache->CreateSequence(), 100, 1);
+  const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto num_bytes = static_cast<size_t>(config.num_blocks * cache->layout().block_stride);
+  std::vector<unsigned char> pages(num_bytes / page_bytes);
+  ASSERT_EQ(mincore(cache->k(0).data, num_bytes, pages.data()), 0);
+  const auto num_resident = std::ranges::count_if(pages, [](auto page) { return page & 1; });
+  EXPECT_EQ(num_resident, 2 * kLayers * kHeads);
 }
 
 TEST(KvCache, AddressesNeverChange) {

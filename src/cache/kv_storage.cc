@@ -43,14 +43,20 @@ Result<int64_t> NumBlocks(const KvConfig& config, const KvLayout& layout) {
   return num_blocks;
 }
 
+// A large block is filled row by row, and its rows lie far apart: with huge pages, eight requests
+// of 1,000 of 8,192 tokens (Llama 3 8B) made all 8 GiB resident instead of 1.
+Backing BackingOf(const KvConfig& config, const KvLayout& layout) {
+  if (config.backing == KvBacking::kUpFront) return Backing::kUpFront;
+  return layout.block_stride > kHugePageBytes ? Backing::kOnDemandInSmallPages : Backing::kOnDemand;
+}
+
 }  // namespace
 
 Result<KvStorage> KvStorage::Create(KvConfig& config) {
   KVICK_ASSIGN_OR_RETURN(const KvLayout layout, KvLayout::Create(config));
   KVICK_ASSIGN_OR_RETURN(config.num_blocks, NumBlocks(config, layout));
   const int64_t num_bytes = config.num_blocks * layout.block_stride;
-  auto region = MappedRegion::Create(
-      num_bytes, config.backing == KvBacking::kUpFront ? Backing::kUpFront : Backing::kOnDemand);
+  auto region = MappedRegion::Create(num_bytes, BackingOf(config, layout));
   if (!region) {
     const int64_t available = AvailableMemoryBytes();
     const int64_t fit = available / layout.block_stride;

@@ -34,15 +34,24 @@ struct StepTimes {
   std::vector<double> concatenated_us;
 };
 
+// A text, cut around the first token that another text has otherwise. Joined, it is the whole.
+struct PartedText {
+  std::string same;
+  std::string token;  // empty: no token is another
+  std::string rest;
+
+  std::string Whole() const { return same + token + rest; }
+};
+
 // What a planted bug did to a text.
 struct BugTrace {
   std::string name;         // "rope"
   std::string description;  // how it is made in practice
-  std::string healthy_text;
-  std::string planted_text;
+  std::string prompt;
+  PartedText healthy;
+  PartedText planted;
   int64_t first_wrong_logits = -1;  // of the new tokens: the first chosen from other bits; -1: none
   int64_t first_wrong_token = -1;   // the first that is another; -1: the texts are the same
-  int64_t first_wrong_byte = 0;     // where the texts part
 };
 
 // Requests in one amount of memory, reserved whole and in blocks.
@@ -70,6 +79,10 @@ struct Proof {
   std::vector<BugTrace> bugs;
   WasteFigures waste;
 
+  struct Count {
+    int64_t held = 0, all = 0;
+  };
+  Count CountClaims() const;
   bool holds() const;
 };
 

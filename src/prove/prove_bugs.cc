@@ -32,23 +32,31 @@ std::string Caught(const BugTrace& trace, size_t num_tokens) {
                      trace.first_wrong_logits, trace.first_wrong_token);
 }
 
+// The text of new tokens, cut around token `parting`; -1: not cut.
+PartedText Part(const Model& model, std::span<const int32_t> tokens, int64_t parting) {
+  PartedText text;
+  TextStream stream(model);
+  for (int64_t i = 0; i < std::ssize(tokens); ++i) {
+    std::string& part = i == parting                  ? text.token
+                        : parting >= 0 && i > parting ? text.rest
+                                                      : text.same;
+    part += stream.Append(tokens[static_cast<size_t>(i)]);
+  }
+  (parting >= 0 ? text.rest : text.same) += stream.Finish();
+  return text;
+}
+
 // Where the new tokens of two runs part, and what was said until then.
-BugTrace Compare(const ProofContext& context, PlantedBug bug, const GreedyRun& healthy,
+BugTrace Compare(const Model& model, PlantedBug bug, const GreedyRun& healthy,
                  const GreedyRun& planted) {
   BugTrace trace;
   trace.name = PlantedBugName(bug);
   trace.description = PlantedBugDescription(bug);
-  trace.healthy_text = context.TextOf(healthy.tokens);
-  trace.planted_text = context.TextOf(planted.tokens);
   trace.first_wrong_logits = FirstWrongLogits(healthy, planted);
-  const auto parting =
-      std::mismatch(healthy.tokens.begin(), healthy.tokens.end(), planted.tokens.begin());
-  if (parting.first == healthy.tokens.end()) return trace;
-  trace.first_wrong_token = parting.first - healthy.tokens.begin();
-  trace.first_wrong_byte = std::mismatch(trace.healthy_text.begin(), trace.healthy_text.end(),
-                                         trace.planted_text.begin(), trace.planted_text.end())
-                               .first -
-                           trace.healthy_text.begin();
+  const auto parting = std::ranges::mismatch(healthy.tokens, planted.tokens).in1;
+  if (parting != healthy.tokens.end()) trace.first_wrong_token = parting - healthy.tokens.begin();
+  trace.healthy = Part(model, healthy.tokens, trace.first_wrong_token);
+  trace.planted = Part(model, planted.tokens, trace.first_wrong_token);
   return trace;
 }
 
@@ -70,7 +78,8 @@ Result<ProofSection> ProveBugsAreCaught(ProofContext& context) {
     KVICK_ASSIGN_OR_RETURN(
         const GreedyRun planted,
         RunGreedy(*subject, context.prompts[0], context.num_tokens, context.vocab_size()));
-    const BugTrace trace = Compare(context, bug, healthy, planted);
+    BugTrace trace = Compare(context.model, bug, healthy, planted);
+    trace.prompt = Part(context.model, context.prompts[0], -1).Whole();
     section.claims.push_back({fmt::format("{}: {}", trace.name, trace.description),
                               Caught(trace, healthy.tokens.size()), trace.first_wrong_logits >= 0});
     context.proof.bugs.push_back(trace);

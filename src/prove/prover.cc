@@ -66,13 +66,6 @@ SubjectOptions ProofContext::Subjects() const {
   return subjects;
 }
 
-std::string ProofContext::TextOf(std::span<const int32_t> tokens) const {
-  if (const auto text = model.Decode(tokens)) return *text;
-  std::string ids;
-  for (const int32_t token : tokens) ids += std::to_string(token) + " ";
-  return ids;
-}
-
 KvConfig Llama3_8BGeometry() {
   KvConfig config;
   config.num_layers = 32;
@@ -86,7 +79,7 @@ Status AppendOnes(KvCache& cache, SequenceId sequence, int64_t num_tokens) {
   constexpr int64_t kStep = 128;
   const KvLayout& layout = cache.layout();
   const std::vector<float> ones(static_cast<size_t>(kStep * layout.num_kv_heads * layout.head_dim),
-                                0.0f);
+                                1.0f);
   for (int64_t i = 0; i < num_tokens; i += kStep) {
     const int64_t num = std::min(kStep, num_tokens - i);
     const TensorView rows = DenseF32(ones.data(), {num, layout.num_kv_heads, layout.head_dim});

@@ -25,8 +25,6 @@ struct ProofContext {
   int64_t vocab_size() const { return model.info().vocab_size; }
   // Room for all prompts one after the other, and for what follows each.
   SubjectOptions Subjects() const;
-  // The text of tokens, or their ids where the model has no tokenizer.
-  std::string TextOf(std::span<const int32_t> tokens) const;
 };
 
 // One file each.

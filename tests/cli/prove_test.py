@@ -1,8 +1,13 @@
-"""kvick prove: every claim holds on a sound build, and a planted bug makes the proof fail."""
+"""kvick prove: every claim holds on a sound build, a planted bug makes the proof fail, and the page
+comes out on every screen."""
 
+import functools
 import json
+import pathlib
 import subprocess
+import tempfile
 
+import browser
 import kvick_cli
 from kvick_cli import CliTest, binary, stories
 
@@ -10,32 +15,61 @@ _SECTIONS = ["answers", "exactness", "accuracy", "memory", "speed", "stability",
              "hidden_cost"]
 
 
+@functools.cache
+def demo_report():
+    """The proof on the demo model as a page: (the finished process, the folder that holds the page)."""
+    folder = tempfile.TemporaryDirectory(prefix="kvick-test-")
+    report = pathlib.Path(folder.name, "report.html")
+    done = subprocess.run([binary(), "prove", "-n", "24", "--json", "--report", report],
+                          capture_output=True, check=False, timeout=600)
+    return done, folder
+
+
 class ProveTest(CliTest):
-    def prove(self, *options):
-        """Which sections hold, and the proof. The times of a busy machine may fail it."""
-        done = subprocess.run([binary(), "prove", "-n", "24", "--json", *options],
-                              capture_output=True, check=False, timeout=600)
+    def proof_of(self, done):
+        """Which sections hold, and the proof."""
         proof = json.loads(done.stdout)
         self.assertEqual(done.returncode, 0 if proof["holds"] else 1)
         self.assertEqual([section["name"] for section in proof["sections"]], _SECTIONS)
         return {section["name"]: section["holds"] for section in proof["sections"]}, proof
 
-    def check_holds(self, *options):
-        holds, _ = self.prove(*options)
-        del holds["speed"]
-        self.assertTrue(all(holds.values()), holds)
-
     def test_holds_on_the_demo_model(self):
-        self.check_holds()
+        holds, _ = self.proof_of(demo_report()[0])
+        del holds["speed"]  # the times of a busy machine may fail it
+        self.assertTrue(all(holds.values()), holds)
 
     def test_a_planted_bug_makes_it_fail(self):
         """One of them: the section on bugs plants all four in every run."""
-        holds, proof = self.prove("-m", stories(), "--inject", "reset")
+        done = subprocess.run([binary(), "prove", "-n", "24", "--json", "-m", stories(),
+                               "--inject", "reset"], capture_output=True, check=False, timeout=600)
+        holds, proof = self.proof_of(done)
         self.assertFalse(holds["answers"])
         self.assertEqual(proof["injected"], "reset")
         self.assertEqual(proof["hidden_cost"]["contiguous"]["reserved_bytes"], 8 << 30)
         self.assertEqual(proof["hidden_cost"]["contiguous"]["used_bytes"], 8 * 1000 * 131072)
         self.assertEqual(proof["hidden_cost"]["paged"]["requests_that_fit"], 65)
+
+    def test_the_page_fits_every_screen_in_both_colour_schemes(self):
+        page = pathlib.Path(demo_report()[1].name, "report.html")
+        backgrounds = set()
+        for width in (360, 620, 1200):
+            for scheme in ("light", "dark"):
+                with self.subTest(width=width, scheme=scheme):
+                    seen = browser.measure(page, width, scheme)
+                    self.assertEqual(seen["width"], width)
+                    self.assertEqual(seen["drawings"], 3)
+                    self.assertEqual(seen["loaded"], 0, "it asks for other files")
+                    self.assertLessEqual(seen["overflow"], 0)
+                    self.assertEqual(seen["cut"], [])
+                    self.assertEqual(seen["overlapping"], [])
+                    backgrounds.add(seen["background"])
+        self.assertEqual(len(backgrounds), 2)
+
+    def test_a_page_that_cannot_be_written_is_said(self):
+        done = subprocess.run([binary(), "prove", "-n", "1", "--report", "/no/such/folder/x.html"],
+                              capture_output=True, check=False, timeout=600)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/no/such/folder/x.html: cannot be written", self.sentence(done.stderr))
 
 
 if __name__ == "__main__":
