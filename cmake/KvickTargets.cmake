@@ -1,8 +1,8 @@
 # The two ways to add a target here: a folder's library, and a folder's tests.
 
-# What every translation unit here is compiled with, and nobody else's: the headers of src/, and fmt,
-# which base/check.h words errors with. The order of floating-point operations is what the code says:
-# no contraction, never -ffast-math.
+# What every translation unit here is compiled with, and nobody else's: the headers of src/, and
+# fmt, which base/check.h words errors with. The order of floating-point operations is what the code
+# says: no contraction, never -ffast-math.
 add_library(kvick_options INTERFACE)
 target_include_directories(kvick_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(kvick_options INTERFACE fmt::fmt)
@@ -13,8 +13,8 @@ if(KVICK_SANITIZE)
   target_link_options(kvick_options INTERFACE -fsanitize=${KVICK_SANITIZE})
 endif()
 
-# kvick_library(kvick_NAME HEADERS public.h ... SOURCES a.cc ... DEPENDS kvick_base ...): the library
-# of the current folder, kvick::NAME to other projects. DEPENDS is what its users see.
+# kvick_library(kvick_NAME HEADERS public.h ... SOURCES a.cc ... DEPENDS kvick_base ...): the
+# library of the current folder, kvick::NAME to other projects. DEPENDS is what its users see.
 function(kvick_library name)
   cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   string(REPLACE "kvick_" "" export_name "${name}")
