@@ -9,9 +9,19 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset="$1"
+configure=()
+build=()
 case "$2" in
-  program) packages=(build) build_tests=OFF ;;
-  tests) packages=(build tests) build_tests=ON ;;
+  program)
+    packages=(build)
+    build=(--target kvick)
+    # A folder that has tests keeps them.
+    [[ -e "build/$preset/CMakeCache.txt" ]] || configure=(-DKVICK_BUILD_TESTS=OFF)
+    ;;
+  tests)
+    packages=(build tests)
+    configure=(-DKVICK_BUILD_TESTS=ON)
+    ;;
   *)
     echo "$0: '$2' is nothing to build: program or tests are possible" >&2
     exit 2
@@ -22,5 +32,5 @@ tools/install_packages.sh "${packages[@]}"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER-ccache}"
 fi
-cmake --preset "$preset" -DKVICK_BUILD_TESTS="$build_tests"
-cmake --build --preset "$preset" -j "${JOBS:-$(nproc)}"
+cmake --preset "$preset" "${configure[@]}"
+cmake --build --preset "$preset" -j "${JOBS:-$(nproc)}" "${build[@]}"
