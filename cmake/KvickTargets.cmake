@@ -1,8 +1,11 @@
 # The two ways to add a target here: a folder's library, and a folder's tests.
 
-# What every translation unit is compiled with. The order of floating-point operations is what the
-# code says: no contraction, never -ffast-math.
+# What every translation unit here is compiled with, and nobody else's: the headers of src/, and
+# fmt, which base/check.h words errors with. The order of floating-point operations is what the code
+# says: no contraction, never -ffast-math.
 add_library(kvick_options INTERFACE)
+target_include_directories(kvick_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(kvick_options INTERFACE fmt::fmt)
 target_compile_options(kvick_options INTERFACE -Wall -Wextra -Wshadow -ffp-contract=off)
 if(KVICK_SANITIZE)
   target_compile_options(kvick_options INTERFACE -fsanitize=${KVICK_SANITIZE}
@@ -10,14 +13,22 @@ if(KVICK_SANITIZE)
   target_link_options(kvick_options INTERFACE -fsanitize=${KVICK_SANITIZE})
 endif()
 
-# kvick_library(NAME SOURCES a.cc ... DEPENDS kvick_base ...): the library of the current folder.
+# kvick_library(kvick_NAME HEADERS public.h ... SOURCES a.cc ... DEPENDS kvick_base ...): the
+# library of the current folder, kvick::NAME to other projects. DEPENDS is what its users see.
 function(kvick_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  string(REPLACE "kvick_" "" export_name "${name}")
+  list(TRANSFORM ARG_HEADERS PREPEND "${PROJECT_SOURCE_DIR}/include/kvick/")
+
   add_library(${name} STATIC ${ARG_SOURCES})
-  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/include"
-                                            "${PROJECT_SOURCE_DIR}/src")
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS} kvick_options)
+  add_library(kvick::${export_name} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME "${export_name}"
+                                           POSITION_INDEPENDENT_CODE ON)
+  target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include"
+                                FILES ${ARG_HEADERS})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPENDS}
+                                PRIVATE ${ARG_PRIVATE_DEPENDS} $<BUILD_INTERFACE:kvick_options>)
 endfunction()
 
 # kvick_test(NAME SOURCES a_test.cc ... DEPENDS kvick_cache ...): one GoogleTest binary.

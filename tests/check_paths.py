@@ -15,7 +15,8 @@ PRIVATE_PATH = re.compile(r"(?<![\w.~-])/(?:work|home|root|Users)/\w")
 
 def check(root):
     found = []
-    at_root = sorted(path.relative_to(root) for path in root.iterdir() if path.is_file())
+    at_root = sorted(path.relative_to(root) for path in root.iterdir()
+                     if path.is_file() and path.name != ".git")
     for path in at_root + source_tree.files_below(root, source_tree.FOLDERS, set()):
         text = (root / path).read_bytes().decode(errors="replace")
         for i, line in enumerate(text.split("\n")):
@@ -25,7 +26,10 @@ def check(root):
 
 
 HOME = "/" + "home/someone"
-CLEAN = {"README.md": "See https://example.org" + HOME + " and ../shared/models.\n"}
+CLEAN = {
+    "README.md": "See https://example.org" + HOME + " and ../shared/models.\n",
+    ".git": f"gitdir: {HOME}\n",  # of a second working tree
+}
 PLANTED = {
     "at the root": ({"README.md": f"\nsee {HOME}\n"}, "README.md:2: an absolute path"),
     "in a string": ({"src/base/a.cc": f'"{HOME}"\n'}, "src/base/a.cc:1: an absolute path"),

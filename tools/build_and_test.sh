@@ -8,12 +8,5 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset="${1:-release}"
-jobs="${JOBS:-$(nproc)}"
-tools/install_packages.sh build tests
-if command -v ccache >/dev/null; then
-  export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER-ccache}"
-fi
-
-cmake --preset "$preset"
-cmake --build --preset "$preset" -j "$jobs"
-ctest --preset "$preset" -j "$jobs"
+tools/build.sh "$preset" tests
+ctest --preset "$preset" -j "${JOBS:-$(nproc)}"

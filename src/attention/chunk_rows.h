@@ -1,0 +1,78 @@
+#ifndef KVICK_ATTENTION_CHUNK_ROWS_H_
+#define KVICK_ATTENTION_CHUNK_ROWS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "attention/attention_kernel.h"
+
+namespace kvick {
+
+// Rows of keys or values that are read together: short enough that a second pass over them finds
+// them in the first-level cache (4 KiB for a head of 128 in bf16).
+inline constexpr int64_t kRunSlots = 16;
+
+// How many slots ahead of its use a row is asked for: far ahead into the second-level cache, then
+// into the first. A run is a block of the usual size, so what is ahead lies in another place, which
+// no hardware prefetcher can guess.
+inline constexpr int64_t kNearSlots = kRunSlots;
+inline constexpr int64_t kFarSlots = 4 * kRunSlots;
+
+enum class Part { kKeys, kValues };
+
+// Consecutive rows of keys or values, `stride` bytes apart.
+struct Rows {
+  const std::byte* data = nullptr;
+  int64_t stride = 0;
+  int64_t begin = 0;  // slot of the chunk
+  int64_t num = 0;
+  const std::byte* near = nullptr;  // where the rows lie that are read kNearSlots later
+  const std::byte* far = nullptr;   // and those kFarSlots later
+
+  Rows Slice(int64_t first, int64_t count) const {
+    const int64_t offset = first * stride;
+    return {data + offset, stride, begin + first, count, near + offset, far + offset};
+  }
+};
+
+template <Part kPart>
+const std::byte* RowAt(const ChunkTask& task, int64_t position) {
+  return kPart == Part::kKeys ? task.kv->Key(task.layer, task.kv_head, position)
+                              : task.kv->Value(task.layer, task.kv_head, position);
+}
+
+// The row that is read kAhead slots after the one at `slot`, where keys [0, num_slots) of a chunk
+// are followed by its values, and those by the keys of the next chunk. The row itself where none
+// is.
+template <Part kPart, int64_t kAhead>
+const std::byte* RowAhead(const ChunkTask& task, int64_t slot, int64_t num_slots) {
+  const int64_t next = slot + kAhead, next_of_part = next - num_slots;
+  if (next < num_slots) return RowAt<kPart>(task, task.begin + next);
+  if (kPart == Part::kKeys && next_of_part < num_slots) {
+    return RowAt<Part::kValues>(task, task.begin + next_of_part);
+  }
+  const int64_t position = task.begin + kChunkTokens + next_of_part;
+  if (kPart == Part::kValues && position < task.kv->length) {
+    return RowAt<Part::kKeys>(task, position);
+  }
+  return RowAt<kPart>(task, task.begin + slot);
+}
+
+// Calls body(Rows) for slots [0, num_slots) of the chunk: at most kRunSlots at once, and of one
+// block.
+template <Part kPart, class Body>
+void ForEachRun(const ChunkTask& task, int64_t num_slots, Body&& body) {
+  for (int64_t s = 0; s < num_slots;) {
+    const int64_t position = task.begin + s;
+    const int64_t num = std::min({task.kv->RunLength(position), num_slots - s, kRunSlots});
+    body(Rows{RowAt<kPart>(task, position), task.kv->layout.slot_stride, s, num,
+              RowAhead<kPart, kNearSlots>(task, s, num_slots),
+              RowAhead<kPart, kFarSlots>(task, s, num_slots)});
+    s += num;
+  }
+}
+
+}  // namespace kvick
+
+#endif  // KVICK_ATTENTION_CHUNK_ROWS_H_

@@ -1,0 +1,68 @@
+// The softmax of one column over the slots of a chunk. Compiled once per target.
+
+#if defined(KVICK_ATTENTION_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KVICK_ATTENTION_SOFTMAX_INL_H_
+#undef KVICK_ATTENTION_SOFTMAX_INL_H_
+#else
+#define KVICK_ATTENTION_SOFTMAX_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "base/simd_load-inl.h"
+#include "base/sum_lanes-inl.h"
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kvick {
+namespace HWY_NAMESPACE {
+
+// Slots of a chunk for one column, in whole vectors.
+struct SoftmaxRange {
+  int64_t num_seen;   // > 0
+  int64_t num_slots;  // at least num_seen
+};
+
+struct SoftmaxResult {
+  float max, sum;
+};
+
+// max = max of scale * score over the seen slots, sum = sum of p[s] = exp(scale * score[s] - max),
+// lane by lane and then by a fixed tree. Calls store(p, s) for whole vectors of slots; p is 0 where
+// a slot is not seen. A NaN stays one: Highway's Exp would make it 0 and hide a read of an empty
+// slot. `scores` holds num_slots numbers, rounded up to whole vectors, and is overwritten.
+template <class Store>
+HWY_INLINE SoftmaxResult Softmax(float* scores, const SoftmaxRange& range, float scale,
+                                 Store&& store) {
+  const F32Tag d;
+  const auto num_lanes = static_cast<int64_t>(hn::Lanes(d));
+  const F32Vector minus_infinity = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const auto seen = [&](int64_t s) {
+    return hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(0, range.num_seen - s)));
+  };
+  F32Vector max = minus_infinity;
+  for (int64_t s = 0; s < range.num_seen; s += num_lanes) {
+    const F32Vector score = hn::Mul(hn::Load(d, scores + s), hn::Set(d, scale));
+    hn::Store(score, d, scores + s);
+    max = hn::Max(max, hn::IfThenElse(seen(s), score, minus_infinity));
+  }
+  const F32Vector max_of_lanes = hn::MaxOfLanes(d, max);
+  F32Vector sum = hn::Zero(d);
+  for (int64_t s = 0; s < range.num_slots; s += num_lanes) {
+    const F32Vector x = hn::Sub(hn::Load(d, scores + s), max_of_lanes);
+    const F32Vector e = hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+    const F32Vector p = hn::IfThenElseZero(seen(s), e);
+    store(p, s);
+    sum = hn::Add(sum, p);
+  }
+  return {hn::GetLane(max_of_lanes), SumLanes(d, sum)};
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kvick
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
