@@ -17,9 +17,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <utility>
 
 #include "attention/attention_kernel.h"
+#include "attention/chunk_rows.h"
 #include "base/amx_tiles.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
@@ -27,8 +28,8 @@
 // One vector target: where there are tiles there is AVX-512, and their emulation asks for it too.
 #define HWY_BASELINE_TARGETS HWY_AVX3
 #define HWY_COMPILE_ONLY_STATIC
-#include "base/sum_lanes-inl.h"
-#include "hwy/contrib/math/math-inl.h"
+#include "attention/prefetch-inl.h"
+#include "attention/softmax-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,10 +37,7 @@ namespace kvick {
 namespace HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using F32Tag = hn::ScalableTag<float>;
-using F32Vector = hn::Vec<F32Tag>;
-
+constexpr F32Tag kTag;
 constexpr int64_t kLanes = 16;
 constexpr int64_t kGroup = kTileRows;     // columns that one tile holds
 constexpr int64_t kSlotTile = kTileRows;  // keys that one tile holds
@@ -64,6 +62,7 @@ struct Group {
   int64_t first;  // column
   int64_t num;
   int64_t num_seen_by_any;
+  bool is_first;  // of those that see something: it is the one that reads from memory
 };
 
 // Packed queries: [group][part][d / 2][16 columns][2], as the B operand wants them.
@@ -117,26 +116,55 @@ KeyRows SixteenKeys(const ChunkTask& task, int64_t slot, Scratch& scratch) {
   return {reinterpret_cast<const std::byte*>(scratch.keys), sizeof(scratch.keys[0])};
 }
 
-// Interleaves pairs of value rows, as the B operand wants them: [slot / 2][16 of D][2]. Slots that
-// no column sees, and elements behind head_dim, are zero.
+// Two rows of values as the B operand wants them: [16 of D][2], a row of a tile. Null: zeros.
+void InterleaveRows(const BF16* even, const BF16* odd, BF16* out) {
+  const hn::Rebind<uint16_t, F32Tag> d16;
+  const hn::RebindToUnsigned<F32Tag> d32;
+  const auto load = [&](const BF16* row) {
+    return row == nullptr ? hn::Zero(d32) : hn::PromoteTo(d32, hn::LoadU(d16, row));
+  };
+  hn::Store(hn::Or(load(even), hn::ShiftLeft<16>(load(odd))), d32,
+            reinterpret_cast<uint32_t*>(out));
+}
+
+// The elements behind the last whole 16 of a row; zeros behind head_dim.
+void InterleaveTails(const BF16* even, const BF16* odd, int64_t num, BF16* out) {
+  alignas(32) BF16 tails[2][kLanes] = {};
+  if (even != nullptr) std::copy_n(even, num, tails[0]);
+  if (odd != nullptr) std::copy_n(odd, num, tails[1]);
+  InterleaveRows(tails[0], tails[1], out);
+}
+
+// The chunk's values in pairs of slots: [slot / 2][16 of D][2] of each tile. Slots that no column
+// sees, and elements behind head_dim, are zero.
 void PackValues(const ChunkTask& task, int64_t num_slots, Scratch& scratch) {
   const int64_t head_dim = task.kv->layout.head_dim;
-  const int64_t num_dim_tiles = CeilDiv(head_dim, kLanes);
-  for (int64_t s = 0; s < RoundUp(num_slots, kSlotStep); ++s) {
-    auto& step = scratch.values[s / kSlotStep];
-    const int64_t pair = s % kSlotStep / 2, half = s % 2;
-    const BF16* row =
-        s < num_slots ? AsBF16(task.kv->Value(task.layer, task.kv_head, task.begin + s)) : nullptr;
-    for (int64_t tile = 0; tile < num_dim_tiles; ++tile) {
-      for (int64_t i = 0; i < kLanes; ++i) {
-        const int64_t d = tile * kLanes + i;
-        step[tile][pair][2 * i + half] = row != nullptr && d < head_dim ? row[d] : BF16{0};
-      }
+  const int64_t num_whole = head_dim / kLanes, num_left = head_dim % kLanes;
+  const auto row_at = [&](int64_t s) -> const BF16* {
+    return s < num_slots ? AsBF16(RowAt<Part::kValues>(task, task.begin + s)) : nullptr;
+  };
+  for (int64_t s = 0; s < RoundUp(num_slots, kSlotStep); s += 2) {
+    const BF16 *even = row_at(s), *odd = row_at(s + 1);
+    for (int64_t i = s; i < std::min(s + 2, num_slots); ++i) {
+      Prefetch(RowsAhead<Part::kValues>(task, i, num_slots), 0, head_dim * int64_t{sizeof(BF16)});
+    }
+    const auto out = [&](int64_t tile) {
+      return scratch.values[s / kSlotStep][tile][s % kSlotStep / 2];
+    };
+    for (int64_t tile = 0; tile < num_whole; ++tile) {
+      const int64_t d = tile * kLanes;
+      InterleaveRows(even == nullptr ? nullptr : even + d, odd == nullptr ? nullptr : odd + d,
+                     out(tile));
+    }
+    if (num_left > 0) {
+      const int64_t d = num_whole * kLanes;
+      InterleaveTails(even == nullptr ? nullptr : even + d, odd == nullptr ? nullptr : odd + d,
+                      num_left, out(num_whole));
     }
   }
 }
 
-// score_tile[s][c] of 16 slots, then scores[c][s]. Tiles: 0 scores; 1, 2 keys and queries of a
+// score_tile[s][c] of 16 slots. Tiles: 0 scores; 1, 2 keys and queries of a
 // whole step over head_dim; 3, 4 those of the last, shorter one.
 template <class Tiles>
 void ScoreSlots(const KeyRows& keys, const BF16* queries, int64_t head_dim, Scratch& scratch) {
@@ -176,10 +204,17 @@ void ScoreGroup(const ChunkTask& task, const Group& group, Scratch& scratch) {
   Tiles::Configure(config);
   const BF16* queries =
       AsBF16(task.packed_queries) + group.first / kGroup * GroupElements(head_dim);
+  const auto column = hn::Mul(hn::Iota(hn::RebindToSigned<F32Tag>(), 0),
+                              hn::Set(hn::RebindToSigned<F32Tag>(), int32_t{kGroup}));
   for (int64_t s = 0; s < group.num_seen_by_any; s += kSlotTile) {
+    if (group.is_first) {
+      Prefetch(RowsAhead<Part::kKeys>(task, s, group.num_seen_by_any), 0,
+               kSlotTile * task.kv->layout.slot_stride);
+    }
     ScoreSlots<Tiles>(SixteenKeys(task, s, scratch), queries, head_dim, scratch);
     for (int64_t c = 0; c < group.num; ++c) {
-      for (int64_t i = 0; i < kSlotTile; ++i) scratch.scores[c][s + i] = scratch.score_tile[i][c];
+      hn::Store(hn::GatherIndex(kTag, &scratch.score_tile[0][c], column), kTag,
+                &scratch.scores[c][s]);
     }
   }
 }
@@ -194,33 +229,6 @@ void StoreBF16(F32Vector value, BF16* out) {
   const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000u));
   const auto chosen = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(value)), quiet, rounded);
   hn::Store(hn::TruncateTo(d16, hn::ShiftRight<16>(chosen)), d16, out);
-}
-
-// weights[s] = bf16(exp(scale * scores[s] - max)) for s in [0, num_seen), 0 up to num_slots.
-void Softmax(float* scores, BF16* weights, int64_t num_seen, int64_t num_slots, float scale,
-             float* max_out, float* sum_out) {
-  const F32Tag d;
-  const F32Vector minus_infinity = hn::Set(d, -std::numeric_limits<float>::infinity());
-  const auto seen = [&](int64_t s) {
-    return hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(0, num_seen - s)));
-  };
-  F32Vector max = minus_infinity;
-  for (int64_t s = 0; s < num_seen; s += kLanes) {
-    const F32Vector score = hn::Mul(hn::Load(d, scores + s), hn::Set(d, scale));
-    hn::Store(score, d, scores + s);
-    max = hn::Max(max, hn::IfThenElse(seen(s), score, minus_infinity));
-  }
-  const F32Vector max_of_lanes = hn::MaxOfLanes(d, max);
-  F32Vector sum = hn::Zero(d);
-  for (int64_t s = 0; s < num_slots; s += kLanes) {
-    const F32Vector x = hn::Sub(hn::Load(d, scores + s), max_of_lanes);
-    const F32Vector e = hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
-    const F32Vector p = hn::IfThenElseZero(seen(s), e);
-    sum = hn::Add(sum, p);
-    StoreBF16(p, weights + s);
-  }
-  *max_out = hn::GetLane(max_of_lanes);
-  *sum_out = SumLanes(d, sum);
 }
 
 // out[c][d] = sum_s weights[c][s] values[s][d], 16 of D at a time. Tiles: 0 out, 1 weights, 2
@@ -256,18 +264,27 @@ void AddValues(const ChunkTask& task, const Group& group, const PartialResult& r
 template <class Tiles>
 void AttendChunk(const ChunkTask& task, const PartialResult& result) {
   Scratch& scratch = *reinterpret_cast<Scratch*>(task.scratch);
-  PackValues(task, task.VisibleHere(task.num_columns - 1), scratch);
+  bool is_first = true;
   for (int64_t first = 0; first < task.num_columns; first += kGroup) {
     Group group;
     group.first = first;
     group.num = std::min(kGroup, task.num_columns - first);
     group.num_seen_by_any = task.VisibleHere(first + group.num - 1);  // later tokens see more
     if (group.num_seen_by_any == 0) continue;
+    group.is_first = std::exchange(is_first, false);
     ScoreGroup<Tiles>(task, group, scratch);
     for (int64_t c = 0; c < group.num; ++c) {
-      Softmax(scratch.scores[c], scratch.weights[c], task.VisibleHere(first + c),
-              RoundUp(group.num_seen_by_any, kSlotStep), task.scale, result.max + first + c,
-              result.sum + first + c);
+      const SoftmaxRange range{task.VisibleHere(first + c),
+                               RoundUp(group.num_seen_by_any, kSlotStep)};
+      const SoftmaxResult softmax =
+          Softmax(scratch.scores[c], range, task.scale,
+                  [&](F32Vector p, int64_t s) { StoreBF16(p, scratch.weights[c] + s); });
+      result.max[first + c] = softmax.max;
+      result.sum[first + c] = softmax.sum;
+    }
+    if (group.is_first) {  // with what the last group sees; then the keys are behind, the values
+                           // next
+      PackValues(task, task.VisibleHere(task.num_columns - 1), scratch);
     }
     AddValues<Tiles>(task, group, result, scratch);
   }

@@ -21,18 +21,23 @@ inline constexpr int64_t kFarSlots = 4 * kRunSlots;
 
 enum class Part { kKeys, kValues };
 
+// Where the rows lie that are read kNearSlots and kFarSlots later than others.
+struct AheadRows {
+  const std::byte* near = nullptr;
+  const std::byte* far = nullptr;
+};
+
 // Consecutive rows of keys or values, `stride` bytes apart.
 struct Rows {
   const std::byte* data = nullptr;
   int64_t stride = 0;
   int64_t begin = 0;  // slot of the chunk
   int64_t num = 0;
-  const std::byte* near = nullptr;  // where the rows lie that are read kNearSlots later
-  const std::byte* far = nullptr;   // and those kFarSlots later
+  AheadRows ahead;
 
   Rows Slice(int64_t first, int64_t count) const {
     const int64_t offset = first * stride;
-    return {data + offset, stride, begin + first, count, near + offset, far + offset};
+    return {data + offset, stride, begin + first, count, {ahead.near + offset, ahead.far + offset}};
   }
 };
 
@@ -59,6 +64,12 @@ const std::byte* RowAhead(const ChunkTask& task, int64_t slot, int64_t num_slots
   return RowAt<kPart>(task, task.begin + slot);
 }
 
+template <Part kPart>
+AheadRows RowsAhead(const ChunkTask& task, int64_t slot, int64_t num_slots) {
+  return {RowAhead<kPart, kNearSlots>(task, slot, num_slots),
+          RowAhead<kPart, kFarSlots>(task, slot, num_slots)};
+}
+
 // Calls body(Rows) for slots [0, num_slots) of the chunk: at most kRunSlots at once, and of one
 // block.
 template <Part kPart, class Body>
@@ -67,8 +78,7 @@ void ForEachRun(const ChunkTask& task, int64_t num_slots, Body&& body) {
     const int64_t position = task.begin + s;
     const int64_t num = std::min({task.kv->RunLength(position), num_slots - s, kRunSlots});
     body(Rows{RowAt<kPart>(task, position), task.kv->layout.slot_stride, s, num,
-              RowAhead<kPart, kNearSlots>(task, s, num_slots),
-              RowAhead<kPart, kFarSlots>(task, s, num_slots)});
+              RowsAhead<kPart>(task, s, num_slots)});
     s += num;
   }
 }

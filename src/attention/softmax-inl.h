@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <limits>
 
+#include "attention/exp-inl.h"
 #include "base/simd_load-inl.h"
 #include "base/sum_lanes-inl.h"
-#include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 
 // Slots of a chunk for one column, in whole vectors.
 struct SoftmaxRange {
-  int64_t num_seen;   // > 0
+  int64_t num_seen;   // where it is 0, max is -infinity and sum 0
   int64_t num_slots;  // at least num_seen
 };
 
@@ -32,8 +32,8 @@ struct SoftmaxResult {
 
 // max = max of scale * score over the seen slots, sum = sum of p[s] = exp(scale * score[s] - max),
 // lane by lane and then by a fixed tree. Calls store(p, s) for whole vectors of slots; p is 0 where
-// a slot is not seen. A NaN stays one: Highway's Exp would make it 0 and hide a read of an empty
-// slot. `scores` holds num_slots numbers, rounded up to whole vectors, and is overwritten.
+// a slot is not seen. `scores` holds num_slots numbers, rounded up to whole vectors, and is
+// overwritten.
 template <class Store>
 HWY_INLINE SoftmaxResult Softmax(float* scores, const SoftmaxRange& range, float scale,
                                  Store&& store) {
@@ -53,8 +53,7 @@ HWY_INLINE SoftmaxResult Softmax(float* scores, const SoftmaxRange& range, float
   F32Vector sum = hn::Zero(d);
   for (int64_t s = 0; s < range.num_slots; s += num_lanes) {
     const F32Vector x = hn::Sub(hn::Load(d, scores + s), max_of_lanes);
-    const F32Vector e = hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
-    const F32Vector p = hn::IfThenElseZero(seen(s), e);
+    const F32Vector p = hn::IfThenElseZero(seen(s), ExpOfNonPositive(x));
     store(p, s);
     sum = hn::Add(sum, p);
   }

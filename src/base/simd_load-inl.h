@@ -64,6 +64,45 @@ HWY_INLINE F32Vector LoadF32<DType::kF16>(F32Tag d, const std::byte* data) {
 #endif
 }
 
+// Two vectors of consecutive elements.
+struct F32Pair {
+  F32Vector first, second;
+};
+
+// Whether a pair holds the elements of even and of odd index, not the first and the second half:
+// two bf16 lie in one 32-bit lane, and are parted by one shift and one mask.
+template <DType kType>
+inline constexpr bool kPairIsEvenOdd = kType == DType::kBF16;
+
+template <DType kType>
+HWY_INLINE F32Pair LoadF32Pair(F32Tag d, const std::byte* data) {
+  if constexpr (kPairIsEvenOdd<kType>) {
+    const hn::RebindToUnsigned<F32Tag> d32;
+#if HWY_TARGET == HWY_SCALAR
+    uint32_t bits;
+    std::memcpy(&bits, data, sizeof(bits));
+    const auto both = hn::Set(d32, bits);
+#else
+    const auto both = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(data));
+#endif
+    return {hn::BitCast(d, hn::ShiftLeft<16>(both)),
+            hn::BitCast(d, hn::And(both, hn::Set(d32, 0xffff0000u)))};
+  } else {
+    constexpr int64_t kBytes = kType == DType::kF32 ? 4 : 2;
+    const auto num_lanes = static_cast<int64_t>(hn::Lanes(d));
+    return {LoadF32<kType>(d, data), LoadF32<kType>(d, data + num_lanes * kBytes)};
+  }
+}
+
+// Where element i of consecutive elements lies in the vectors of their pairs.
+template <DType kType>
+HWY_INLINE int64_t IndexInPairs(int64_t i) {
+  if constexpr (!kPairIsEvenOdd<kType>) return i;
+  const auto num_lanes = static_cast<int64_t>(hn::Lanes(F32Tag()));
+  const int64_t in_pair = i % (2 * num_lanes);
+  return i - in_pair + in_pair % 2 * num_lanes + in_pair / 2;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace kvick
 HWY_AFTER_NAMESPACE();

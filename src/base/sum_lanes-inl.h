@@ -26,6 +26,35 @@ HWY_INLINE hwy::HWY_NAMESPACE::TFromD<D> SumLanes([[maybe_unused]] D d, V v) {
   return hn::GetLane(v);
 }
 
+// Lane i of the result is SumLanes(v[i]), in the same bits: the additions are those of its tree.
+// Fifteen merges instead of sixteen trees: a third of the shuffles.
+template <class D, class V>
+HWY_INLINE V SumLanesOfEach([[maybe_unused]] D d, V (&v)[hwy::HWY_NAMESPACE::MaxLanes(D())]) {
+#if HWY_TARGET != HWY_SCALAR
+  namespace hn = hwy::HWY_NAMESPACE;
+  constexpr size_t kLanes = hn::MaxLanes(D());
+  const hn::Repartition<double, D> d64;
+  static_assert(kLanes == 16 || kLanes == 8);
+  for (size_t i = 0; i < kLanes / 2; ++i) {
+    v[i] = hn::Add(hn::ConcatLowerLower(d, v[i + kLanes / 2], v[i]),
+                   hn::ConcatUpperUpper(d, v[i + kLanes / 2], v[i]));
+  }
+  if constexpr (kLanes == 16) {  // halves of 256 bits
+    for (size_t i = 0; i < 4; ++i) {
+      v[i] = hn::Add(hn::OddEvenBlocks(v[i + 4], v[i]),
+                     hn::SwapAdjacentBlocks(hn::OddEvenBlocks(v[i], v[i + 4])));
+    }
+  }
+  for (size_t i = 0; i < 2; ++i) {  // pairs of lanes
+    const auto a = hn::BitCast(d64, v[i]), b = hn::BitCast(d64, v[i + 2]);
+    v[i] = hn::Add(hn::BitCast(d, hn::OddEven(b, a)),
+                   hn::BitCast(d, hn::Shuffle01(hn::OddEven(a, b))));
+  }
+  v[0] = hn::Add(hn::OddEven(v[1], v[0]), hn::Shuffle2301(hn::OddEven(v[0], v[1])));
+#endif
+  return v[0];
+}
+
 }  // namespace kvick::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
