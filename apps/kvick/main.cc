@@ -60,6 +60,7 @@ int Run(int argc, char** argv) {
   };
   add("generate", "complete a text", AddGenerate);
   add("prove", "show that the cache changes no answer, and what it costs", AddProve);
+  add("bench", "how near the kernels come to the limits of this machine", AddBench);
   add("plan", "what the caches of a model cost, contiguous and paged", AddPlan);
   add("logits", "write the logits of every position to a .npy file", AddLogits);
   add("tokenize", "turn text into token ids, or back", AddTokenize);

@@ -30,8 +30,8 @@ double MedianRatio(const Timing& a, const Timing& b);
 
 struct InterleavedOptions {
   double seconds = 5;   // of all contenders together; what is prepared comes on top
-  double turn_ms = 20;  // passes of a contender follow each other for so long; at least one
-  int min_rounds = 5;   // however long they take
+  double turn_ms = 20;  // of a contender's passes, at least; a quarter of the longest pass, if more
+  int min_rounds = 3;   // however long they take
 };
 
 // Times contenders turn by turn, round after round. On a machine that others use too, two times
