@@ -26,22 +26,22 @@ void BenchOptions::AddTo(CLI::App& app) {
   app.add_flag("--json", json, "print one JSON object");
 }
 
-void AddGeometryOption(CLI::App& app, std::string& name) {
+CLI::Option* AddGeometryOption(CLI::App& app, std::string& name) {
   std::vector<std::string> names;
   for (const KnownModel& model : KnownModels()) names.emplace_back(model.name);
-  app.add_option("--geometry", name, "numbers of heads and sizes, of a known model")
+  return app.add_option("--geometry", name, "numbers of heads and sizes, of a known model")
       ->check(CLI::IsMember(std::move(names)))
       ->capture_default_str();
 }
 
-void AddWeightTypeOption(CLI::App& app, std::string& name) {
-  app.add_option("--type", name, "number type of the weights")
+CLI::Option* AddWeightTypeOption(CLI::App& app, std::string& name) {
+  return app.add_option("--type", name, "number type of the weights")
       ->check(CLI::IsMember({"bf16", "f16", "f32", "q8_0"}))
       ->capture_default_str();
 }
 
-void AddCacheTypeOption(CLI::App& app, std::string& name) {
-  app.add_option("--cache-type-k", name, "-ctk: number type of the cache")
+CLI::Option* AddCacheTypeOption(CLI::App& app, std::string& name) {
+  return app.add_option("--cache-type-k", name, "-ctk: number type of the cache")
       ->check(CLI::IsMember({"bf16", "f16", "f32"}))
       ->capture_default_str();
 }
@@ -64,6 +64,8 @@ Verb AddBench(CLI::App& app) {
   add("limits", "what this machine reads from memory and multiplies at best, now", AddBenchLimits);
   add("attention", "decode and prefill over a cache, contiguous and paged", AddBenchAttention);
   add("linear", "tokens times a weight matrix", AddBenchLinear);
+  add("model", "prefill and decode of a whole model", AddBenchModel);
+  add("append", "a new token into all layers, against concatenation and memcpy", AddBenchAppend);
   app.footer("Example: kvick bench attention --context 16384");
   return [verbs = std::move(verbs)]() -> Status {
     for (const auto& [verb, run] : verbs) {

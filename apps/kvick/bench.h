@@ -12,9 +12,11 @@
 // it times it, goes through more data than the caches hold, and prints rows (bench_rows.h).
 namespace kvick::cli {
 
+Verb AddBenchAppend(CLI::App& app);
 Verb AddBenchAttention(CLI::App& app);
 Verb AddBenchLimits(CLI::App& app);
 Verb AddBenchLinear(CLI::App& app);
+Verb AddBenchModel(CLI::App& app);
 
 struct BenchOptions {
   std::string isa = "auto";
@@ -27,11 +29,11 @@ struct BenchOptions {
 };
 
 // --geometry: the name of a known model.
-void AddGeometryOption(CLI::App& app, std::string& name);
+CLI::Option* AddGeometryOption(CLI::App& app, std::string& name);
 // --type: of weights, "bf16", "f16", "f32" or "q8_0".
-void AddWeightTypeOption(CLI::App& app, std::string& name);
+CLI::Option* AddWeightTypeOption(CLI::App& app, std::string& name);
 // -ctk: of the cache, "bf16", "f16" or "f32".
-void AddCacheTypeOption(CLI::App& app, std::string& name);
+CLI::Option* AddCacheTypeOption(CLI::App& app, std::string& name);
 
 // REQUIRES: a DTypeName.
 DType ParseDType(std::string_view name);

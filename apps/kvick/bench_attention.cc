@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -112,9 +111,10 @@ Status AttentionBench::Fill(const BenchSetup& setup, int64_t block_tokens) {
   const int64_t num_sequences = options_.num_sequences * CeilDiv(num_passes, config.num_layers);
   config.num_blocks = num_sequences * CeilDiv(sequence_tokens, config.block_tokens);
   KVICK_ASSIGN_OR_RETURN(cache_, KvCache::Create(config));
-  KVICK_ASSIGN_OR_RETURN(
-      const std::vector<SequenceId> sequences,
-      AddRandomSequences(*cache_, {num_sequences, sequence_tokens, setup.exec.num_threads}));
+  std::vector<SequenceId> sequences;
+  for (int64_t i = 0; i < num_sequences; ++i) sequences.push_back(cache_->CreateSequence());
+  const RandomTokens tokens{sequences, sequence_tokens, setup.exec.num_threads};
+  KVICK_RETURN_IF_ERROR(tokens.AppendTo(*cache_));
   for (const SequenceId sequence : sequences) {
     KVICK_ASSIGN_OR_RETURN(const KvView view, cache_->View(sequence));
     views_.push_back(view);
@@ -177,7 +177,7 @@ Result<std::vector<float>> AttentionBench::Check() {
   KVICK_RETURN_IF_ERROR(CheckAttention(config_, layer, prefill.kv, {LastQuery(), width}, bits));
   const AttentionQuery decode = Query(0, length, 1);
   KVICK_RETURN_IF_ERROR(Run(layer, {&decode, 1}, LastQuery()));
-  if (std::memcmp(out_.data(), bits.data(), width * sizeof(float)) != 0) {
+  if (!SameBits(std::span(out_).first(width), bits)) {
     return Fail(ErrorCode::kInternal, "bench: decode gives other bits than prefill");
   }
   return bits;
@@ -196,10 +196,6 @@ double AttentionBench::prefill_flops() const {
   const double num_seen =
       num_new * static_cast<double>(options_.context_tokens) + num_new * (num_new + 1) / 2;
   return 4.0 * static_cast<double>(row_floats()) * num_seen;
-}
-
-std::string LayoutName(int64_t block_tokens) {
-  return block_tokens == 0 ? "contiguous" : fmt::format("paged {}", block_tokens);
 }
 
 Status TimeAttention(const AttentionOptions& options,
@@ -229,7 +225,7 @@ Status RunAttention(const AttentionOptions& options) {
   for (const int64_t block_tokens : layouts) {
     KVICK_ASSIGN_OR_RETURN(auto bench, AttentionBench::Create(options, report.setup, block_tokens));
     KVICK_ASSIGN_OR_RETURN(const std::vector<float> got, bench->Check());
-    if (!bits.empty() && std::memcmp(bits.data(), got.data(), bits.size() * sizeof(float)) != 0) {
+    if (!bits.empty() && !SameBits(bits, got)) {
       return Fail(ErrorCode::kInternal, "bench: blocks of {} give other bits than one block",
                   block_tokens);
     }

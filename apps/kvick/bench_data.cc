@@ -1,8 +1,11 @@
 #include "bench_data.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <cstddef>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/random_numbers.h"
@@ -41,17 +44,16 @@ class RandomRows {
 
 }  // namespace
 
-Result<std::vector<SequenceId>> AddRandomSequences(KvCache& cache, const RandomSequences& wanted) {
-  std::vector<SequenceId> sequences;
+Status RandomTokens::AppendTo(KvCache& cache) const {
+  if (num_tokens == 0) return {};
   std::vector<WritePlan> plans;
-  for (int64_t i = 0; i < wanted.num_sequences; ++i) {
-    sequences.push_back(cache.CreateSequence());
-    KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache.Reserve(sequences.back(), wanted.num_tokens));
+  for (const SequenceId sequence : sequences) {
+    KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache.Reserve(sequence, num_tokens));
     plans.push_back(std::move(plan));
   }
   const int64_t num_layers = cache.layout().num_layers;
-  const RandomRows rows(cache.layout(), wanted.num_tokens);
-  ParallelFor(wanted.num_threads, wanted.num_sequences, [&](int64_t i, int) {
+  const RandomRows rows(cache.layout(), num_tokens);
+  ParallelFor(num_threads, static_cast<int64_t>(plans.size()), [&](int64_t i, int) {
     for (int64_t layer = 0; layer < num_layers; ++layer) {
       const int64_t index = 2 * (i * num_layers + layer);
       const Status written =
@@ -60,7 +62,15 @@ Result<std::vector<SequenceId>> AddRandomSequences(KvCache& cache, const RandomS
     }
   });
   for (WritePlan& plan : plans) KVICK_RETURN_IF_ERROR(cache.Commit(std::move(plan)));
-  return sequences;
+  return {};
+}
+
+std::string LayoutName(int64_t block_tokens) {
+  return block_tokens == 0 ? "contiguous" : fmt::format("paged {}", block_tokens);
+}
+
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 }  // namespace kvick::cli

@@ -2,22 +2,29 @@
 #define KVICK_APPS_KVICK_BENCH_DATA_H_
 
 #include <cstdint>
-#include <vector>
+#include <span>
+#include <string>
 
 #include "kvick/kv_cache.h"
 #include "kvick/status.h"
 
 namespace kvick::cli {
 
-struct RandomSequences {
-  int64_t num_sequences = 1;
-  int64_t num_tokens = 0;
+// Adds random keys and values to each sequence, in the way that a model does, but without
+// computing them. The same numbers whatever the blocks of the cache. Errors: exhausted.
+struct RandomTokens {
+  std::span<const SequenceId> sequences;
+  int64_t num_tokens = 0;  // of each; 0: nothing happens
   int num_threads = 1;
+
+  Status AppendTo(KvCache& cache) const;
 };
 
-// Adds sequences of random keys and values to a cache, in the way that a model does, but without
-// computing them. The same sequences whatever the blocks of the cache. Errors: exhausted.
-Result<std::vector<SequenceId>> AddRandomSequences(KvCache& cache, const RandomSequences& wanted);
+// "contiguous" for 0, "paged 16".
+std::string LayoutName(int64_t block_tokens);
+
+// Tells 0 from -0, and a NaN from another.
+bool SameBits(std::span<const float> a, std::span<const float> b);
 
 }  // namespace kvick::cli
 

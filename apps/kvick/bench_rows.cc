@@ -85,7 +85,10 @@ Status BenchReport::Time(const BenchLimit& limit, std::vector<BenchCase> cases) 
   InterleavedOptions options;
   options.seconds = setup.row_seconds * static_cast<double>(contenders.size());
   KVICK_ASSIGN_OR_RETURN(std::vector<Timing> timings, TimeInterleaved(contenders, options));
-  limits[limit.name] = limit.work / timings[0].median_us() / 1e3;
+  MeasuredLimit& measured = limits[limit.name];
+  measured.work = limit.work;
+  measured.timing.round_us.insert(measured.timing.round_us.end(), timings[0].round_us.begin(),
+                                  timings[0].round_us.end());
   for (size_t i = 0; i < cases.size(); ++i) {
     BenchCase& c = cases[i];
     Timing& timing = timings[i + 1];
@@ -101,8 +104,9 @@ void BenchReport::AddRatio(std::string ratio_name, const BenchRow& a, const Benc
 }
 
 void BenchReport::Print() const {
-  fmt::print("{}, {}, {} threads\n", ProcessorName(), IsaName(setup.exec.isa),
-             setup.exec.num_threads);
+  const int num_threads = setup.exec.num_threads;
+  fmt::print("{}, {}, {} thread{}\n", ProcessorName(), IsaName(setup.exec.isa), num_threads,
+             num_threads == 1 ? "" : "s");
   fmt::print("last-level caches {} MiB, data {} MiB\n", LastLevelCacheBytes() >> 20,
              setup.working_set_bytes >> 20);
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
@@ -119,7 +123,7 @@ void BenchReport::PrintJson() const {
   for (const BenchRatio& r : ratios) json_ratios.push_back({{"name", r.name}, {"value", r.value}});
   const auto limit = [this](const char* name) {
     const auto found = limits.find(name);
-    return found == limits.end() ? nlohmann::json() : nlohmann::json(found->second);
+    return found == limits.end() ? nlohmann::json() : nlohmann::json(found->second.rate());
   };
   cli::PrintJson({{"machine",
                    {{"processor", ProcessorName()},

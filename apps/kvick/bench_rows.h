@@ -48,6 +48,13 @@ struct BenchRow {
   double rate() const { return work / timing.median_us() / 1e3; }  // 10^9 a second
 };
 
+struct MeasuredLimit {
+  double work = 0;  // of a pass
+  Timing timing;    // the rounds of all rows
+
+  double rate() const { return work / timing.median_us() / 1e3; }  // 10^9 a second
+};
+
 struct BenchRatio {
   std::string name;
   double value = 0;
@@ -65,7 +72,7 @@ struct BenchSetup {
 // What was measured. Limits that were not are absent.
 struct BenchReport {
   BenchSetup setup;
-  std::map<std::string, double> limits;  // name -> 10^9 a second; median of the last rows' rounds
+  std::map<std::string, MeasuredLimit> limits;  // by name
   std::vector<BenchRow> rows;
   std::vector<BenchRatio> ratios;
 

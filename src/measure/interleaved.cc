@@ -54,16 +54,19 @@ Result<std::vector<Timing>> TimeInterleaved(std::span<const Contender> contender
                                             const InterleavedOptions& options) {
   KVICK_CHECK(!contenders.empty());
   std::vector<Timing> timings(contenders.size());
+  const double budget_us = options.seconds * 1e6;
   double total_us = 0, longest_us = 0, turn_us = options.turn_ms * 1e3;
-  for (int round = 0; round <= options.min_rounds || total_us < options.seconds * 1e6; ++round) {
+  for (int round = 0; round <= options.min_rounds || total_us < budget_us; ++round) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       KVICK_ASSIGN_OR_RETURN(const Turn turn, TakeTurn(contenders[i], turn_us));
       total_us += turn.total_us;
       longest_us = std::max(longest_us, turn.median_us);
-      if (round > 0) timings[i].round_us.push_back(turn.median_us);
+      timings[i].round_us.push_back(turn.median_us);
     }
+    if (round == 0 && total_us >= budget_us) return timings;
     turn_us = std::max(turn_us, longest_us / 4);  // or the machine is asked for too short a moment
   }
+  for (Timing& timing : timings) timing.round_us.erase(timing.round_us.begin());
   return timings;
 }
 

@@ -31,13 +31,14 @@ double MedianRatio(const Timing& a, const Timing& b);
 struct InterleavedOptions {
   double seconds = 5;   // of all contenders together; what is prepared comes on top
   double turn_ms = 20;  // of a contender's passes, at least; a quarter of the longest pass, if more
-  int min_rounds = 3;   // however long they take
+  int min_rounds = 3;   // that count
 };
 
 // Times contenders turn by turn, round after round. On a machine that others use too, two times
 // compare only if they were taken at the same time.
 //
-// The first round warms up and does not count. Errors: the first of a contender.
+// The first round warms up and does not count, unless it takes all the time by itself.
+// Errors: the first of a contender.
 Result<std::vector<Timing>> TimeInterleaved(std::span<const Contender> contenders,
                                             const InterleavedOptions& options);
 
