@@ -145,7 +145,7 @@ Result<std::shared_ptr<ReadLimit>> MakeReadBuffer(const BenchSetup& setup) {
 }
 
 BenchLimit ReadBenchLimit(std::shared_ptr<ReadLimit> buffer, const Exec& exec) {
-  BenchLimit limit{"read", WorkUnit::kBytes, ReadLimit::kPassBytes};
+  BenchLimit limit{"read", WorkUnit::kBytes, static_cast<double>(buffer->pass_bytes())};
   limit.contender.pass = [buffer = std::move(buffer), num_threads = exec.num_threads]() -> Status {
     buffer->Pass(num_threads);
     return {};

@@ -51,39 +51,45 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace kvick {
 
+// A task is small, so that a thread that is interrupted does not hold up the others for long; a
+// pass is long beside the start of its threads.
+constexpr int64_t kTaskBytes = int64_t{1} << 20;
+constexpr int64_t kMostPassBytes = int64_t{128} << 20;
+
 Result<ReadLimit> ReadLimit::Create(int64_t buffer_bytes) {
+  KVICK_CHECK(buffer_bytes > 0);
+  const int64_t pass_bytes = std::min(kMostPassBytes, RoundUp(buffer_bytes, kTaskBytes));
   KVICK_ASSIGN_OR_RETURN(
       MappedRegion buffer,
-      MappedRegion::Create(RoundUp(std::max(buffer_bytes, kPassBytes), kPassBytes),
-                           Backing::kUpFront));
-  return ReadLimit(std::move(buffer));
+      MappedRegion::Create(RoundUp(buffer_bytes, pass_bytes), Backing::kUpFront));
+  return ReadLimit(std::move(buffer), pass_bytes);
 }
 
 void ReadLimit::Pass(int num_threads) {
-  constexpr int64_t kTaskBytes = int64_t{1} << 20;
   const auto xor_of_all = KVICK_FOR_ISA(BestIsa(), XorOfAll);
   const std::byte* const begin = buffer_.data() + next_byte_;
   std::atomic<uint64_t> sink{0};
-  ParallelFor(num_threads, kPassBytes / kTaskBytes, [&](int64_t task, int) {
+  ParallelFor(num_threads, pass_bytes_ / kTaskBytes, [&](int64_t task, int) {
     const auto* data = reinterpret_cast<const uint64_t*>(begin + task * kTaskBytes);
     sink.fetch_xor(xor_of_all(data, kTaskBytes / static_cast<int64_t>(sizeof(uint64_t))),
                    std::memory_order_relaxed);
   });
   sink_ ^= sink.load(std::memory_order_relaxed);
-  next_byte_ = (next_byte_ + kPassBytes) % buffer_.size_bytes();
+  next_byte_ += pass_bytes_;
+  if (next_byte_ + pass_bytes_ > buffer_.size_bytes()) next_byte_ = 0;
 }
 
 Result<double> MeasureReadBandwidth(int num_threads) {
-  KVICK_ASSIGN_OR_RETURN(ReadLimit limit, ReadLimit::Create(BytesBeyondCaches()));
-  const int64_t num_passes = 4 * CeilDiv(BytesBeyondCaches(), ReadLimit::kPassBytes);
+  const int64_t buffer_bytes = BytesBeyondCaches();
+  KVICK_ASSIGN_OR_RETURN(ReadLimit limit, ReadLimit::Create(buffer_bytes));
   double best_seconds = 1e9;
-  for (int64_t pass = 0; pass < num_passes; ++pass) {
+  for (int64_t num_read = 0; num_read < 4 * buffer_bytes; num_read += limit.pass_bytes()) {
     const auto start = std::chrono::steady_clock::now();
     limit.Pass(num_threads);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     best_seconds = std::min(best_seconds, elapsed.count());
   }
-  return static_cast<double>(ReadLimit::kPassBytes) / best_seconds / 1e9;
+  return static_cast<double>(limit.pass_bytes()) / best_seconds / 1e9;
 }
 
 }  // namespace kvick

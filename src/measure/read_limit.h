@@ -13,19 +13,20 @@ namespace kvick {
 // of memory. Uses the widest vectors of the machine, whatever isa the kernels are forced to.
 class ReadLimit {
  public:
-  static constexpr int64_t kPassBytes = int64_t{128} << 20;
-
-  // Passes go around a buffer of so many bytes, rounded up to whole passes: BytesBeyondCaches() for
-  // reads from memory. Errors: exhausted.
+  // Passes go around a buffer of about so many bytes: BytesBeyondCaches() for reads from memory.
+  // Errors: exhausted.
   static Result<ReadLimit> Create(int64_t buffer_bytes);
 
-  // Reads the next kPassBytes.
+  // Reads the next pass_bytes().
   void Pass(int num_threads);
+  int64_t pass_bytes() const { return pass_bytes_; }
 
  private:
-  explicit ReadLimit(MappedRegion buffer) : buffer_(std::move(buffer)) {}
+  ReadLimit(MappedRegion buffer, int64_t pass_bytes)
+      : buffer_(std::move(buffer)), pass_bytes_(pass_bytes) {}
 
   MappedRegion buffer_;
+  int64_t pass_bytes_;
   int64_t next_byte_ = 0;
   uint64_t sink_ = 0;  // what was read: no compiler may leave the loads out
 };
