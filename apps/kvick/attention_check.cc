@@ -12,10 +12,13 @@
 namespace kvick::cli {
 namespace {
 
-// How far a row may be off. With the unit roundoffs
-//   u_q of the queries, u_p of the weights (on tiles 2^-16 and 2^-8, else 2^-24)
-// and a = max_s scale * sum_d |q k|, a score is off by at most e = a * (u_q + (D + 2) * 2^-23), a
-// weight by a factor exp(2e), and the sum over s adds u_p + (S + 16) * 2^-23 of sum_s p |v|.
+// How far a head's output may be off. The worst that rounding could do would hide whole faults:
+// keys and values are random, so are the errors, and independent ones add up as their squares do.
+// With the unit roundoffs
+//   u_q of the queries, u_p of the weights p (on tiles 2^-16 and 2^-8, else 2^-24)
+// and a = max_s scale * sum_d |q k|, a score is off by about a * (u_q / sqrt(D) + 2^-24), a weight
+// by that and u_p + 2^-22 (of exp) of its size, and the sum over s by that times sqrt(sum_s p^2)
+// and by 2^-24 of its own roundings, of sum_s p |v|. Ten times that is never reached by chance.
 struct Bound {
   double relative;                // of magnitude
   std::vector<double> magnitude;  // [D]: sum_s p |v|
@@ -23,6 +26,7 @@ struct Bound {
 
 Bound BoundOfHead(const KvView& kv, int64_t layer, int64_t kv_head, const float* q, bool on_tiles) {
   const int64_t head_dim = kv.layout.head_dim;
+  const double root_dim = std::sqrt(static_cast<double>(head_dim));
   std::vector<float> row(static_cast<size_t>(head_dim));
   std::vector<double> weights(static_cast<size_t>(kv.length));
   double largest = 0;
@@ -34,23 +38,22 @@ Bound BoundOfHead(const KvView& kv, int64_t layer, int64_t kv_head, const float*
       dot += product;
       absolute += std::abs(product);
     }
-    weights[static_cast<size_t>(s)] = dot / std::sqrt(static_cast<double>(head_dim));
-    largest = std::max(largest, absolute / std::sqrt(static_cast<double>(head_dim)));
+    weights[static_cast<size_t>(s)] = dot / root_dim;
+    largest = std::max(largest, absolute / root_dim);
   }
   const double max = *std::max_element(weights.begin(), weights.end());
-  double sum = 0;
+  double sum = 0, squares = 0;
   for (double& weight : weights) sum += weight = std::exp(weight - max);
   Bound bound{0, std::vector<double>(static_cast<size_t>(head_dim), 0.0)};
   for (int64_t s = 0; s < kv.length; ++s) {
     ConvertToF32(kv.layout.dtype, kv.Value(layer, kv_head, s), head_dim, row.data());
-    for (size_t d = 0; d < row.size(); ++d) {
-      bound.magnitude[d] += weights[static_cast<size_t>(s)] / sum * std::abs(row[d]);
-    }
+    const double weight = weights[static_cast<size_t>(s)] / sum;
+    squares += weight * weight;
+    for (size_t d = 0; d < row.size(); ++d) bound.magnitude[d] += weight * std::abs(row[d]);
   }
-  const double score_error =
-      largest * ((on_tiles ? 0x1p-16 : 0x1p-24) + static_cast<double>(head_dim + 2) * 0x1p-23);
-  bound.relative = std::expm1(2 * score_error) + (on_tiles ? 0x1p-8 : 0x1p-24) +
-                   static_cast<double>(kv.length + 16) * 0x1p-23;
+  const double score_error = largest * ((on_tiles ? 0x1p-16 : 0x1p-24) / root_dim + 0x1p-24);
+  const double weight_error = score_error + (on_tiles ? 0x1p-8 : 0x1p-24) + 0x1p-22;
+  bound.relative = 10 * (weight_error * std::sqrt(squares) + 0x1p-24);
   return bound;
 }
 

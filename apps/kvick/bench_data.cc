@@ -65,6 +65,10 @@ Status RandomTokens::AppendTo(KvCache& cache) const {
   return {};
 }
 
+std::string Counted(int64_t num, std::string_view noun) {
+  return fmt::format("{} {}{}", num, noun, num == 1 ? "" : "s");
+}
+
 std::string LayoutName(int64_t block_tokens) {
   return block_tokens == 0 ? "contiguous" : fmt::format("paged {}", block_tokens);
 }

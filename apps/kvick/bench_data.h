@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "kvick/kv_cache.h"
 #include "kvick/status.h"
@@ -19,6 +20,9 @@ struct RandomTokens {
 
   Status AppendTo(KvCache& cache) const;
 };
+
+// "1 token", "4 tokens".
+std::string Counted(int64_t num, std::string_view noun);
 
 // "contiguous" for 0, "paged 16".
 std::string LayoutName(int64_t block_tokens);

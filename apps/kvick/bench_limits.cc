@@ -1,12 +1,11 @@
 // kvick bench limits: what this machine reads from memory and multiplies at best, now.
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "bench_data.h"
 #include "bench_rows.h"
 
 namespace kvick::cli {
@@ -19,10 +18,10 @@ struct LimitsOptions : BenchOptions {
 // One thread and all of them, each held against all.
 Status TimeLimit(const BenchLimit& one, const BenchLimit& all, BenchReport& report) {
   std::vector<BenchCase> cases;
-  cases.push_back({one.name, "1 thread", one.work, one.contender});
+  cases.push_back({one.name, Counted(1, "thread"), one.work, one.contender});
   const int num_threads = report.setup.exec.num_threads;
   if (num_threads > 1) {
-    cases.push_back({all.name, fmt::format("{} threads", num_threads), all.work, all.contender});
+    cases.push_back({all.name, Counted(num_threads, "thread"), all.work, all.contender});
   }
   return report.Time(all, std::move(cases));
 }

@@ -300,7 +300,7 @@ Status RunModel(const ModelBenchOptions& options) {
     KVICK_RETURN_IF_ERROR(bench->CheckBits());
     std::vector<BenchCase> decode;
     for (const int64_t num : options.sequences) {
-      decode.push_back({"decode", fmt::format("depth {}, {} sequences", depth, num),
+      decode.push_back({"decode", fmt::format("depth {}, {}", depth, Counted(num, "sequence")),
                         bench->decode_bytes(num), bench->Decode(num), static_cast<double>(num)});
     }
     KVICK_RETURN_IF_ERROR(report.Time(read, std::move(decode)));

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/isa.h"
+#include "bench_data.h"
 #include "measure/caches.h"
 #include "measure/matrix_limit.h"
 #include "measure/read_limit.h"
@@ -104,9 +105,8 @@ void BenchReport::AddRatio(std::string ratio_name, const BenchRow& a, const Benc
 }
 
 void BenchReport::Print() const {
-  const int num_threads = setup.exec.num_threads;
-  fmt::print("{}, {}, {} thread{}\n", ProcessorName(), IsaName(setup.exec.isa), num_threads,
-             num_threads == 1 ? "" : "s");
+  fmt::print("{}, {}, {}\n", ProcessorName(), IsaName(setup.exec.isa),
+             Counted(setup.exec.num_threads, "thread"));
   fmt::print("last-level caches {} MiB, data {} MiB\n", LastLevelCacheBytes() >> 20,
              setup.working_set_bytes >> 20);
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {

@@ -81,7 +81,7 @@ class RowsTest(BenchTest):
         for dtype, row_bytes in [("bf16", 128), ("f16", 128), ("f32", 256), ("q8_0", 68)]:
             report = self.bench("linear", "--type", dtype, *_SMALL_LINEAR)
             self.assertEqual(self.cases(report), [
-                (f"linear {dtype}", "1 tokens", "read"), (f"linear {dtype}", "3 tokens", "read"),
+                (f"linear {dtype}", "1 token", "read"), (f"linear {dtype}", "3 tokens", "read"),
                 (f"linear {dtype}", "65 tokens", "matrix")])
             one, _, many = report["rows"]
             self.assertAlmostEqual(one["gbps"] * 1e3 * one["median_us"], 96 * row_bytes, delta=1)
@@ -91,8 +91,8 @@ class RowsTest(BenchTest):
     def test_model(self):
         report = self.bench("model", *_SMALL_MODEL)
         self.assertEqual(self.cases(report), [
-            ("decode", f"depth {depth}, {num} sequences", "read") for depth in [0, 40]
-            for num in [1, 3]] + [("prefill", f"depth {depth}", "matrix") for depth in [0, 40]])
+            ("decode", f"depth {depth}, {count}", "read") for depth in [0, 40]
+            for count in ["1 sequence", "3 sequences"]] + [("prefill", f"depth {depth}", "matrix") for depth in [0, 40]])
         for row in report["rows"]:
             num_tokens = row["tokens_per_s"] * row["median_us"] / 1e6
             self.assertAlmostEqual(num_tokens, 5 if row["name"] == "prefill" else
