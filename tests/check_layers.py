@@ -15,11 +15,12 @@ ARROWS = {
     "base": set(),
     "cache": {"base"},
     "attention": {"cache", "base"},
+    "measure": {"base"},
     "ops": {"base"},
     "formats": {"base"},
     "model": {"attention", "ops", "cache", "formats", "base"},
     "engine": {"model", "cache", "formats", "ops", "base"},
-    "prove": {"engine", "model", "attention", "cache", "formats", "ops", "base"},
+    "prove": {"engine", "model", "attention", "cache", "formats", "ops", "measure", "base"},
 }
 PUBLIC_HEADERS = {
     "status": "base",

@@ -21,6 +21,7 @@ namespace kvick::cli {
 
 // A verb: declares itself on `app`; what it returns is run if the user asked for it.
 using Verb = std::function<Status()>;
+Verb AddBench(CLI::App& app);
 Verb AddGenerate(CLI::App& app);
 Verb AddInspect(CLI::App& app);
 Verb AddLogits(CLI::App& app);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,27 @@ std::vector<std::string> Arguments(int argc, char** argv) {
   return {arguments.rbegin(), arguments.rend()};  // CLI11 takes them from the back
 }
 
+// A word that stands where a verb is wanted and names none.
+struct UnknownVerb {
+  std::string word;
+  std::string program;  // what lists the verbs
+};
+
+std::optional<UnknownVerb> FindUnknownVerb(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  std::string program = app.get_name();
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    const std::vector<const CLI::App*> verbs = at->get_subcommands(nullptr);
+    if (verbs.empty()) break;
+    const auto verb = std::find_if(verbs.begin(), verbs.end(),
+                                   [&](const CLI::App* v) { return v->get_name() == argv[i]; });
+    if (verb == verbs.end()) return UnknownVerb{argv[i], program};
+    at = *verb;
+    program.append(" ").append(argv[i]);
+  }
+  return std::nullopt;
+}
+
 // What was printed may still wait, and may have nowhere to go.
 Status FlushOutput() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
@@ -60,15 +82,14 @@ int Run(int argc, char** argv) {
   };
   add("generate", "complete a text", AddGenerate);
   add("prove", "show that the cache changes no answer, and what it costs", AddProve);
+  add("bench", "how near the kernels come to the limits of this machine", AddBench);
   add("plan", "what the caches of a model cost, contiguous and paged", AddPlan);
   add("logits", "write the logits of every position to a .npy file", AddLogits);
   add("tokenize", "turn text into token ids, or back", AddTokenize);
   add("inspect", "show what a model file holds and what its cache costs", AddInspect);
-  const bool is_known = std::any_of(verbs.begin(), verbs.end(), [&](const auto& verb) {
-    return argc > 1 && verb.first->get_name() == argv[1];
-  });
-  if (argc > 1 && argv[1][0] != '-' && !is_known) {
-    Note(fmt::format("no verb is called {}, `kvick --help` lists them", argv[1]));
+  if (const auto unknown = FindUnknownVerb(app, argc, argv)) {
+    Note(fmt::format("no verb is called {}, `{} --help` lists them", unknown->word,
+                     unknown->program));
     return kWrongUse;
   }
   try {

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/isa.h"
 #include "base/threads.h"
-#include "prove/read_bandwidth.h"
+#include "measure/read_limit.h"
 #include "prove/sections.h"
 
 namespace kvick {

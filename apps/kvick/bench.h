@@ -1,0 +1,43 @@
+#ifndef KVICK_APPS_KVICK_BENCH_H_
+#define KVICK_APPS_KVICK_BENCH_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cli.h"
+#include "kvick/tensor.h"
+
+// What the subcommands of `kvick bench` share: their options. Each checks what it measures before
+// it times it, goes through more data than the caches hold, and prints rows (bench_rows.h).
+namespace kvick::cli {
+
+Verb AddBenchAppend(CLI::App& app);
+Verb AddBenchAttention(CLI::App& app);
+Verb AddBenchLimits(CLI::App& app);
+Verb AddBenchLinear(CLI::App& app);
+Verb AddBenchModel(CLI::App& app);
+
+struct BenchOptions {
+  std::string isa = "auto";
+  int num_threads = 0;
+  double row_seconds = 2;
+  uint64_t working_set_bytes = 0;  // 0: what exceeds the caches of the machine
+  bool json = false;
+
+  void AddTo(CLI::App& app);
+};
+
+// --geometry: the name of a known model.
+CLI::Option* AddGeometryOption(CLI::App& app, std::string& name);
+// --type: of weights, "bf16", "f16", "f32" or "q8_0".
+CLI::Option* AddWeightTypeOption(CLI::App& app, std::string& name);
+// -ctk: of the cache, "bf16", "f16" or "f32".
+CLI::Option* AddCacheTypeOption(CLI::App& app, std::string& name);
+
+// REQUIRES: a DTypeName.
+DType ParseDType(std::string_view name);
+
+}  // namespace kvick::cli
+
+#endif  // KVICK_APPS_KVICK_BENCH_H_

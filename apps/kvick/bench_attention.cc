@@ -1,0 +1,271 @@
+// kvick bench attention: decode and prefill over a cache, contiguous and paged.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attention_check.h"
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "base/random_numbers.h"
+#include "bench_data.h"
+#include "bench_rows.h"
+#include "known_models.h"
+#include "kvick/attention.h"
+#include "kvick/kv_cache.h"
+
+namespace kvick::cli {
+namespace {
+
+struct AttentionOptions : BenchOptions {
+  std::string geometry = "llama-3-8b";
+  std::string cache_type = "bf16";
+  int64_t context_tokens = 16384;
+  int64_t num_sequences = 1;
+  int64_t num_new = 512;
+  int64_t block_tokens = 16;
+  bool contiguous = false;
+};
+
+// Sequences of `context_tokens` and the `num_new` of a prefill behind them, in one cache. A pass
+// goes to another layer, and from the last layer to other sequences: in all, the cache is larger
+// than the caches of the machine.
+class AttentionBench {
+ public:
+  static Result<std::unique_ptr<AttentionBench>> Create(const AttentionOptions& options,
+                                                        const BenchSetup& setup,
+                                                        int64_t block_tokens);
+
+  // One new token of each of some sequences, or all the new tokens of one.
+  Contender Decode();
+  Contender Prefill();
+  // Holds the last token of a prefill to the reference; the same token alone, as decode computes
+  // it, has to have the same bits. Returns them, [H, D].
+  Result<std::vector<float>> Check();
+
+  double decode_bytes() const;
+  double prefill_flops() const;
+
+ private:
+  // What a pass goes to.
+  struct Place {
+    int64_t layer;
+    int64_t first_sequence;
+  };
+
+  AttentionBench() = default;
+  Status Fill(const BenchSetup& setup, int64_t block_tokens);
+  Place Next();
+  AttentionQuery Query(int64_t sequence, int64_t length, int64_t num_tokens) const;
+  Status Run(int64_t layer, std::span<const AttentionQuery> queries, const float* q);
+  const float* LastQuery() const { return q_.data() + (options_.num_new - 1) * row_floats(); }
+  int64_t row_floats() const { return config_.num_heads * config_.head_dim; }
+
+  AttentionOptions options_;
+  AttentionConfig config_;
+  std::unique_ptr<Attention> attention_;
+  std::unique_ptr<KvCache> cache_;
+  std::vector<KvView> views_;   // of each sequence, context and new tokens
+  std::vector<float> q_, out_;  // [max(num_new, num_sequences), H, D]
+  std::vector<AttentionQuery> queries_;
+  int64_t num_passes_ = 0;
+};
+
+Result<std::unique_ptr<AttentionBench>> AttentionBench::Create(const AttentionOptions& options,
+                                                               const BenchSetup& setup,
+                                                               int64_t block_tokens) {
+  std::unique_ptr<AttentionBench> bench(new AttentionBench());
+  const KnownModel& model = *FindKnownModel(options.geometry);
+  bench->options_ = options;
+  bench->config_.num_heads = model.num_heads;
+  bench->config_.num_kv_heads = model.num_kv_heads;
+  bench->config_.head_dim = model.head_dim;
+  bench->config_.dtype = ParseDType(options.cache_type);
+  bench->config_.isa = bench->options_.isa;
+  bench->config_.num_threads = setup.exec.num_threads;
+  KVICK_ASSIGN_OR_RETURN(bench->attention_, Attention::Create(bench->config_));
+  KVICK_RETURN_IF_ERROR(bench->Fill(setup, block_tokens));
+  const int64_t num_rows = std::max(options.num_new, options.num_sequences);
+  bench->q_.resize(static_cast<size_t>(num_rows * bench->row_floats()));
+  bench->out_.resize(bench->q_.size());
+  RandomNumbers{DType::kF32, num_rows * bench->row_floats()}.WriteTo(
+      reinterpret_cast<std::byte*>(bench->q_.data()));
+  return bench;
+}
+
+// As many layers as the model has, and then more sequences, until the working set is reached.
+Status AttentionBench::Fill(const BenchSetup& setup, int64_t block_tokens) {
+  const int64_t sequence_tokens = options_.context_tokens + options_.num_new;
+  const int64_t layer_bytes = static_cast<int64_t>(decode_bytes());
+  const int64_t num_passes = CeilDiv(setup.working_set_bytes, layer_bytes);
+  KvConfig config;
+  config.num_layers = std::min(FindKnownModel(options_.geometry)->num_layers, num_passes);
+  config.num_kv_heads = config_.num_kv_heads;
+  config.head_dim = config_.head_dim;
+  config.dtype = config_.dtype;
+  config.block_tokens = block_tokens > 0 ? block_tokens : sequence_tokens;
+  const int64_t num_sequences = options_.num_sequences * CeilDiv(num_passes, config.num_layers);
+  config.num_blocks = num_sequences * CeilDiv(sequence_tokens, config.block_tokens);
+  KVICK_ASSIGN_OR_RETURN(cache_, KvCache::Create(config));
+  std::vector<SequenceId> sequences;
+  for (int64_t i = 0; i < num_sequences; ++i) sequences.push_back(cache_->CreateSequence());
+  const RandomTokens tokens{sequences, sequence_tokens, setup.exec.num_threads};
+  KVICK_RETURN_IF_ERROR(tokens.AppendTo(*cache_));
+  for (const SequenceId sequence : sequences) {
+    KVICK_ASSIGN_OR_RETURN(const KvView view, cache_->View(sequence));
+    views_.push_back(view);
+  }
+  return {};
+}
+
+AttentionBench::Place AttentionBench::Next() {
+  const int64_t num_layers = cache_->layout().num_layers;
+  const int64_t num_groups = static_cast<int64_t>(views_.size()) / options_.num_sequences;
+  const int64_t pass = num_passes_++;
+  return {pass % num_layers, pass / num_layers % num_groups * options_.num_sequences};
+}
+
+// The first `length` tokens, of which the last `num_tokens` are new.
+AttentionQuery AttentionBench::Query(int64_t sequence, int64_t length, int64_t num_tokens) const {
+  AttentionQuery query{views_[static_cast<size_t>(sequence)], num_tokens};
+  query.kv.length = length;
+  return query;
+}
+
+Status AttentionBench::Run(int64_t layer, std::span<const AttentionQuery> queries, const float* q) {
+  int64_t num_tokens = 0;
+  for (const AttentionQuery& query : queries) num_tokens += query.num_tokens;
+  return attention_->Run(layer, queries,
+                         DenseF32(q, {num_tokens, config_.num_heads, config_.head_dim}),
+                         DenseF32(out_.data(), {num_tokens, config_.num_heads, config_.head_dim}));
+}
+
+Contender AttentionBench::Decode() {
+  return {[this] {
+            const Place place = Next();
+            queries_.clear();
+            for (int64_t i = 0; i < options_.num_sequences; ++i) {
+              queries_.push_back(Query(place.first_sequence + i, options_.context_tokens, 1));
+            }
+            return Run(place.layer, queries_, q_.data());
+          },
+          nullptr};
+}
+
+Contender AttentionBench::Prefill() {
+  return {[this] {
+            const Place place = Next();
+            const AttentionQuery query = Query(
+                place.first_sequence, options_.context_tokens + options_.num_new, options_.num_new);
+            return Run(place.layer, {&query, 1}, q_.data());
+          },
+          nullptr};
+}
+
+Result<std::vector<float>> AttentionBench::Check() {
+  const int64_t length = options_.context_tokens + options_.num_new;
+  const int64_t layer = cache_->layout().num_layers - 1;
+  const AttentionQuery prefill = Query(0, length, options_.num_new);
+  KVICK_RETURN_IF_ERROR(Run(layer, {&prefill, 1}, q_.data()));
+  const auto last = out_.begin() + (options_.num_new - 1) * row_floats();
+  const std::vector<float> bits(last, last + row_floats());
+  const auto width = static_cast<size_t>(row_floats());
+  KVICK_RETURN_IF_ERROR(CheckAttention(config_, layer, prefill.kv, {LastQuery(), width}, bits));
+  const AttentionQuery decode = Query(0, length, 1);
+  KVICK_RETURN_IF_ERROR(Run(layer, {&decode, 1}, LastQuery()));
+  if (!SameBits(std::span(out_).first(width), bits)) {
+    return Fail(ErrorCode::kInternal, "bench: decode gives other bits than prefill");
+  }
+  return bits;
+}
+
+// Keys and values of all positions, read once.
+double AttentionBench::decode_bytes() const {
+  return 2.0 *
+         static_cast<double>(options_.num_sequences * options_.context_tokens *
+                             config_.num_kv_heads * config_.head_dim * DTypeBytes(config_.dtype));
+}
+
+// Of each head, new token and position that it sees: D multiply-adds for the score, D for the sum.
+double AttentionBench::prefill_flops() const {
+  const auto num_new = static_cast<double>(options_.num_new);
+  const double num_seen =
+      num_new * static_cast<double>(options_.context_tokens) + num_new * (num_new + 1) / 2;
+  return 4.0 * static_cast<double>(row_floats()) * num_seen;
+}
+
+Status TimeAttention(const AttentionOptions& options,
+                     std::span<const std::unique_ptr<AttentionBench>> benches,
+                     std::span<const int64_t> layouts, BenchReport& report) {
+  std::vector<BenchCase> decode, prefill;
+  for (size_t i = 0; i < benches.size(); ++i) {
+    AttentionBench& bench = *benches[i];
+    const std::string layout = LayoutName(layouts[i]);
+    decode.push_back({"decode", layout, bench.decode_bytes(), bench.Decode()});
+    prefill.push_back({"prefill", layout, bench.prefill_flops(), bench.Prefill()});
+  }
+  KVICK_ASSIGN_OR_RETURN(auto buffer, MakeReadBuffer(report.setup));
+  KVICK_RETURN_IF_ERROR(
+      report.Time(ReadBenchLimit(std::move(buffer), report.setup.exec), std::move(decode)));
+  const BenchLimit matrix = MatrixBenchLimit(report.setup.exec, ParseDType(options.cache_type));
+  return report.Time(matrix, std::move(prefill));
+}
+
+Status RunAttention(const AttentionOptions& options) {
+  BenchReport report;
+  KVICK_ASSIGN_OR_RETURN(report.setup, BenchSetup::From(options));
+  std::vector<int64_t> layouts = {0};
+  if (!options.contiguous) layouts.push_back(options.block_tokens);
+  std::vector<std::unique_ptr<AttentionBench>> benches;
+  std::vector<float> bits;
+  for (const int64_t block_tokens : layouts) {
+    KVICK_ASSIGN_OR_RETURN(auto bench, AttentionBench::Create(options, report.setup, block_tokens));
+    KVICK_ASSIGN_OR_RETURN(const std::vector<float> got, bench->Check());
+    if (!bits.empty() && !SameBits(bits, got)) {
+      return Fail(ErrorCode::kInternal, "bench: blocks of {} give other bits than one block",
+                  block_tokens);
+    }
+    bits = got;
+    benches.push_back(std::move(bench));
+  }
+  KVICK_RETURN_IF_ERROR(TimeAttention(options, benches, layouts, report));
+  if (layouts.size() == 2) {
+    report.AddRatio(fmt::format("decode {} / contiguous", LayoutName(layouts[1])), report.rows[1],
+                    report.rows[0]);
+    report.AddRatio(fmt::format("prefill {} / contiguous", LayoutName(layouts[1])), report.rows[3],
+                    report.rows[2]);
+  }
+  options.json ? report.PrintJson() : report.Print();
+  return {};
+}
+
+}  // namespace
+
+Verb AddBenchAttention(CLI::App& app) {
+  auto options = std::make_shared<AttentionOptions>();
+  AddGeometryOption(app, options->geometry);
+  app.add_option("--context", options->context_tokens, "cached tokens of a sequence")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->capture_default_str();
+  app.add_option("--sequences", options->num_sequences, "that decode side by side")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 12))
+      ->capture_default_str();
+  app.add_option("--new", options->num_new, "tokens of one sequence that prefill adds")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 16))
+      ->capture_default_str();
+  auto* block = app.add_option("--block-tokens", options->block_tokens,
+                               "tokens in a block, held against one block a sequence")
+                    ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+                    ->capture_default_str();
+  app.add_flag("--contiguous", options->contiguous, "one block a sequence alone")->excludes(block);
+  AddCacheTypeOption(app, options->cache_type);
+  options->AddTo(app);
+  app.footer("Example: kvick bench attention --context 2048 --sequences 8 -ctk f16");
+  return [options] { return RunAttention(*options); };
+}
+
+}  // namespace kvick::cli

@@ -1,0 +1,352 @@
+// kvick bench model: prefill and decode of a whole model, at several depths of the cache.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "base/dtype.h"
+#include "bench_data.h"
+#include "bench_rows.h"
+#include "known_models.h"
+#include "kvick/kv_cache.h"
+#include "kvick/model.h"
+#include "model/forward_ref.h"
+#include "model/model_parts.h"
+#include "model/random_model.h"
+
+namespace kvick::cli {
+namespace {
+
+struct ModelBenchOptions : BenchOptions {
+  std::string model;
+  std::string geometry = "llama-3-8b";
+  int64_t num_layers = 4;
+  int64_t vocab_size = 0;  // 0: the geometry's
+  std::string type = "bf16";
+  std::string cache_type = "auto";
+  std::vector<int64_t> depths = {0, 4096, 16384};
+  std::vector<int64_t> sequences = {1, 16};
+  int64_t num_new = 512;
+};
+
+// The weights that a token meets.
+struct WeightCounts {
+  double layer_elements = 0;   // of all layers
+  double output_elements = 0;  // for a row of logits
+  double bytes = 0;            // of both
+};
+
+WeightCounts CountWeights(const ModelWeights& weights) {
+  WeightCounts counts;
+  const auto add = [&counts](const MatrixView& w, double& elements) {
+    elements += static_cast<double>(w.num_rows) * static_cast<double>(w.num_cols);
+    counts.bytes += static_cast<double>(w.num_rows * *DTypeRowBytes(w.dtype, w.num_cols));
+  };
+  for (const LayerWeights& layer : weights.layers) {
+    for (const MatrixView* w :
+         {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+      add(*w, counts.layer_elements);
+    }
+  }
+  add(weights.output, counts.output_elements);
+  return counts;
+}
+
+// Sequences of one length in a cache, and steps behind them. A step is a plan that is dropped, so
+// that the next one finds the same length.
+class ModelBench {
+ public:
+  static Result<std::unique_ptr<ModelBench>> Create(const ModelBenchOptions& options,
+                                                    const BenchSetup& setup, const Model& model);
+
+  // Holds the logits of a short text to the double-precision reference. Needs empty sequences.
+  Status CheckLogits();
+  // All sequences side by side have the bits of the last one alone, and two tokens in one pass
+  // those of one after the other.
+  Status CheckBits();
+  // Fills the sequences with random keys and values up to that length.
+  Status GrowTo(int64_t depth);
+
+  Contender Decode(int64_t num_sequences);
+  Contender Prefill();
+  double decode_bytes(int64_t num_sequences) const;
+  double prefill_flops() const;
+
+ private:
+  ModelBench(const ModelBenchOptions& options, const BenchSetup& setup, const Model& model)
+      : options_(options),
+        num_threads_(setup.exec.num_threads),
+        model_(model),
+        counts_(CountWeights(model.parts().file.weights())) {}
+  Status Allocate();
+  // The next tokens of some sequences.
+  struct Step {
+    int64_t first_sequence = 0;
+    int64_t num_sequences = 1;
+    int64_t num_tokens = 1;
+    int64_t first_token = 0;  // in tokens_, of the first sequence; the next one's is one further
+  };
+  // Leaves the logits of each sequence's last token in logits_. The plans stay open until the next
+  // Run, which drops those that were not committed.
+  Status Run(const Step& step);
+  std::span<const float> Logits(int64_t row) const;
+  Status CheckSideBySide();
+  Status CheckChunks();
+
+  ModelBenchOptions options_;
+  int num_threads_;
+  const Model& model_;
+  WeightCounts counts_;
+  int64_t depth_ = 0;
+  std::unique_ptr<ModelRunner> runner_;
+  std::unique_ptr<KvCache> cache_;
+  std::vector<SequenceId> sequences_;
+  std::vector<int32_t> tokens_;
+  std::vector<float> logits_;  // [sequences, V]
+  std::vector<WritePlan> plans_;
+  std::vector<RunnerSlice> slices_;
+};
+
+Result<std::unique_ptr<ModelBench>> ModelBench::Create(const ModelBenchOptions& options,
+                                                       const BenchSetup& setup,
+                                                       const Model& model) {
+  std::unique_ptr<ModelBench> bench(new ModelBench(options, setup, model));
+  KVICK_RETURN_IF_ERROR(bench->Allocate());
+  return bench;
+}
+
+Status ModelBench::Allocate() {
+  const ModelInfo& info = model_.info();
+  const int64_t max_depth = *std::max_element(options_.depths.begin(), options_.depths.end());
+  const int64_t num_sequences =
+      *std::max_element(options_.sequences.begin(), options_.sequences.end());
+  const DType kv_dtype = ParseCacheType(options_.cache_type).value_or(info.DefaultKvDType());
+  RunnerOptions runner;
+  runner.kv_dtype = kv_dtype;
+  runner.max_slices = num_sequences;
+  runner.max_batch_tokens = std::max({num_sequences, options_.num_new, int64_t{2}});
+  runner.isa = options_.isa;
+  runner.num_threads = num_threads_;
+  KVICK_ASSIGN_OR_RETURN(runner_, ModelRunner::Create(model_, runner));
+  KvConfig config = info.KvGeometry(kv_dtype);
+  config.num_blocks = num_sequences * CeilDiv(max_depth + 2, config.block_tokens) +
+                      CeilDiv(options_.num_new, config.block_tokens);
+  KVICK_ASSIGN_OR_RETURN(cache_, KvCache::Create(config));
+  for (int64_t i = 0; i < num_sequences; ++i) sequences_.push_back(cache_->CreateSequence());
+  for (int64_t i = 0; i < runner.max_batch_tokens + num_sequences; ++i) {
+    tokens_.push_back(static_cast<int32_t>(i * 7919 % info.vocab_size));
+  }
+  logits_.resize(static_cast<size_t>(num_sequences * info.vocab_size));
+  return {};
+}
+
+Status ModelBench::GrowTo(int64_t depth) {
+  const RandomTokens tokens{sequences_, depth - depth_, num_threads_};
+  plans_.clear();
+  depth_ = depth;
+  return tokens.AppendTo(*cache_);
+}
+
+Status ModelBench::Run(const Step& step) {
+  plans_.clear();
+  slices_.clear();
+  for (int64_t i = 0; i < step.num_sequences; ++i) {
+    const SequenceId sequence = sequences_[static_cast<size_t>(step.first_sequence + i)];
+    KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache_->Reserve(sequence, step.num_tokens));
+    plans_.push_back(std::move(plan));
+  }
+  const int32_t* tokens = tokens_.data() + step.first_token;
+  for (WritePlan& plan : plans_) {
+    slices_.push_back({&plan, {tokens++, static_cast<size_t>(step.num_tokens)}});
+  }
+  const auto num_logits = static_cast<size_t>(step.num_sequences * model_.info().vocab_size);
+  return runner_->Run(*cache_, slices_, LogitsOf::kLast, {logits_.data(), num_logits});
+}
+
+std::span<const float> ModelBench::Logits(int64_t row) const {
+  const auto width = static_cast<size_t>(model_.info().vocab_size);
+  return std::span(logits_).subspan(static_cast<size_t>(row) * width, width);
+}
+
+// Keys, values and activations in bf16 put random models 0.003 to 0.006 of their size off, in f32
+// 10^-6. Anything wrong puts them tenths off.
+Status ModelBench::CheckLogits() {
+  constexpr double kMost = 0.03;
+  constexpr int64_t kNumTokens = 2;
+  KVICK_RETURN_IF_ERROR(Run({.num_tokens = kNumTokens}));
+  const std::vector<double> all =
+      ForwardRef(model_.parts().file, std::span(tokens_).first(kNumTokens));
+  const std::span<const float> got = Logits(0);
+  const std::span<const double> wanted = std::span(all).last(got.size());
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    difference += (got[i] - wanted[i]) * (got[i] - wanted[i]);
+    norm += wanted[i] * wanted[i];
+  }
+  const double error = std::sqrt(difference / norm);
+  if (error < kMost) return {};
+  return Fail(ErrorCode::kInternal,
+              "bench: the logits are {} of their size off the reference, less than {} is wanted",
+              error, kMost);
+}
+
+Status ModelBench::CheckBits() {
+  KVICK_RETURN_IF_ERROR(CheckSideBySide());
+  return CheckChunks();
+}
+
+Status ModelBench::CheckSideBySide() {
+  const auto last = static_cast<int64_t>(sequences_.size()) - 1;
+  KVICK_RETURN_IF_ERROR(Run({.num_sequences = last + 1}));
+  const std::vector<float> beside(Logits(last).begin(), Logits(last).end());
+  KVICK_RETURN_IF_ERROR(Run({.first_sequence = last, .first_token = last}));
+  if (SameBits(beside, Logits(0))) return {};
+  return Fail(ErrorCode::kInternal,
+              "bench: at depth {}, {} sequences side by side give other bits than one alone",
+              depth_, last + 1);
+}
+
+Status ModelBench::CheckChunks() {
+  KVICK_RETURN_IF_ERROR(Run({.num_tokens = 2}));
+  const std::vector<float> at_once(Logits(0).begin(), Logits(0).end());
+  KVICK_RETURN_IF_ERROR(Run({}));
+  KVICK_RETURN_IF_ERROR(cache_->Commit(std::move(plans_[0])));
+  KVICK_RETURN_IF_ERROR(Run({.first_token = 1}));
+  plans_.clear();
+  KVICK_RETURN_IF_ERROR(cache_->Truncate(sequences_[0], depth_));
+  if (SameBits(at_once, Logits(0))) return {};
+  return Fail(ErrorCode::kInternal,
+              "bench: at depth {}, two tokens at once give other bits than one after the other",
+              depth_);
+}
+
+Contender ModelBench::Decode(int64_t num_sequences) {
+  return {[this, num_sequences] { return Run({.num_sequences = num_sequences}); }, nullptr};
+}
+
+Contender ModelBench::Prefill() {
+  return {[this] { return Run({.num_tokens = options_.num_new}); }, nullptr};
+}
+
+// Every weight once, and what each sequence has cached.
+double ModelBench::decode_bytes(int64_t num_sequences) const {
+  return counts_.bytes +
+         static_cast<double>(num_sequences * depth_ * cache_->layout().BytesPerToken());
+}
+
+double ModelBench::prefill_flops() const {
+  const ModelInfo& info = model_.info();
+  const auto num_new = static_cast<double>(options_.num_new);
+  const double num_seen =
+      num_new * static_cast<double>(depth_) + num_new * (num_new + 1) / 2;  // by all new tokens
+  const double attention =
+      4.0 * static_cast<double>(info.num_layers * info.num_heads * info.head_dim) * num_seen;
+  return 2 * (num_new * counts_.layer_elements + counts_.output_elements) + attention;
+}
+
+// From a file, or made up.
+struct BenchedModel {
+  std::unique_ptr<Model> opened;
+  std::optional<RandomModel> random;
+
+  const Model& get() const { return random ? random->model() : *opened; }
+};
+
+Result<BenchedModel> MakeModel(const ModelBenchOptions& options, int num_threads) {
+  BenchedModel model;
+  if (!options.model.empty()) {
+    KVICK_ASSIGN_OR_RETURN(model.opened, Model::Open(options.model));
+    return model;
+  }
+  const KnownModel& known = *FindKnownModel(options.geometry);
+  LlamaConfig config;
+  config.num_layers = options.num_layers;
+  config.hidden_size = known.hidden_size;
+  config.intermediate_size = known.intermediate_size;
+  config.num_heads = known.num_heads;
+  config.num_kv_heads = known.num_kv_heads;
+  config.head_dim = known.head_dim;
+  config.vocab_size = options.vocab_size > 0 ? options.vocab_size : known.vocab_size;
+  config.max_positions = known.max_positions;
+  config.tie_word_embeddings = known.tie_word_embeddings;
+  KVICK_ASSIGN_OR_RETURN(model.random,
+                         RandomModel::Create(config, ParseDType(options.type), num_threads));
+  return model;
+}
+
+Status RunModel(const ModelBenchOptions& options) {
+  BenchReport report;
+  KVICK_ASSIGN_OR_RETURN(report.setup, BenchSetup::From(options));
+  const Exec& exec = report.setup.exec;
+  KVICK_ASSIGN_OR_RETURN(const BenchedModel model, MakeModel(options, exec.num_threads));
+  KVICK_ASSIGN_OR_RETURN(const auto bench, ModelBench::Create(options, report.setup, model.get()));
+  KVICK_RETURN_IF_ERROR(bench->CheckLogits());
+  KVICK_ASSIGN_OR_RETURN(const auto buffer, MakeReadBuffer(report.setup));
+  const BenchLimit read = ReadBenchLimit(buffer, exec);
+  const BenchLimit matrix = MatrixBenchLimit(exec, model.get().info().weight_dtype);
+  std::vector<int64_t> depths = options.depths;
+  std::sort(depths.begin(), depths.end());
+  for (const int64_t depth : depths) {
+    KVICK_RETURN_IF_ERROR(bench->GrowTo(depth));
+    KVICK_RETURN_IF_ERROR(bench->CheckBits());
+    std::vector<BenchCase> decode;
+    for (const int64_t num : options.sequences) {
+      decode.push_back({"decode", fmt::format("depth {}, {}", depth, Counted(num, "sequence")),
+                        bench->decode_bytes(num), bench->Decode(num), static_cast<double>(num)});
+    }
+    KVICK_RETURN_IF_ERROR(report.Time(read, std::move(decode)));
+    KVICK_RETURN_IF_ERROR(
+        report.Time(matrix, {{"prefill", fmt::format("depth {}", depth), bench->prefill_flops(),
+                              bench->Prefill(), static_cast<double>(options.num_new)}}));
+  }
+  std::stable_partition(report.rows.begin(), report.rows.end(),
+                        [&](const BenchRow& row) { return row.limit == read.name; });
+  options.json ? report.PrintJson() : report.Print();
+  return {};
+}
+
+}  // namespace
+
+Verb AddBenchModel(CLI::App& app) {
+  auto options = std::make_shared<ModelBenchOptions>();
+  const auto most = [](int64_t n) { return CLI::Range(int64_t{1}, n); };
+  auto* model = app.add_option("-m,--model", options->model, "GGUF file or Hugging Face folder");
+  AddGeometryOption(app, options->geometry)->excludes(model);
+  app.add_option("--layers", options->num_layers, "of the random model")
+      ->check(most(1024))
+      ->excludes(model)
+      ->capture_default_str();
+  app.add_option("--vocab", options->vocab_size, "of the random model; default: the geometry's")
+      ->check(most(1 << 24))
+      ->excludes(model);
+  AddWeightTypeOption(app, options->type)->excludes(model);
+  app.add_option("--cache-type-k", options->cache_type,
+                 "-ctk: number type of the cache; auto is the weights'")
+      ->check(CLI::IsMember({"auto", "bf16", "f16", "f32"}))
+      ->capture_default_str();
+  app.add_option("--depth", options->depths, "cached tokens of each sequence, rows for each")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))
+      ->capture_default_str();
+  app.add_option("--sequences", options->sequences, "that decode side by side, a row each")
+      ->delimiter(',')
+      ->check(most(1 << 12))
+      ->capture_default_str();
+  app.add_option("--new", options->num_new, "tokens that prefill adds")
+      ->check(most(1 << 16))
+      ->capture_default_str();
+  options->AddTo(app);
+  app.footer("Example: kvick bench model --geometry llama-3-8b --layers 4 --depth 0,16384");
+  return [options] { return RunModel(*options); };
+}
+
+}  // namespace kvick::cli

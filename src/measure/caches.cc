@@ -1,0 +1,56 @@
+#include "measure/caches.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace kvick {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "266240K" -> bytes; 0 where there is no such file.
+int64_t ReadSize(const fs::path& path) {
+  std::ifstream file(path);
+  int64_t value = 0;
+  char unit = ' ';
+  file >> value >> unit;
+  return value * (unit == 'K' ? 1024 : unit == 'M' ? 1024 * 1024 : 1);
+}
+
+int64_t ReadNumber(const fs::path& path) {
+  std::ifstream file(path);
+  int64_t value = -1;
+  return file >> value ? value : -1;
+}
+
+}  // namespace
+
+// A cache that several processors share is counted by the first of them.
+int64_t LastLevelCacheBytes() {
+  int64_t last_level = 0, total_bytes = 0;
+  for (int64_t cpu = 0;; ++cpu) {
+    const fs::path caches =
+        fs::path("/sys/devices/system/cpu") / ("cpu" + std::to_string(cpu)) / "cache";
+    if (!fs::exists(caches)) return total_bytes;
+    for (int64_t i = 0;; ++i) {
+      const fs::path cache = caches / ("index" + std::to_string(i));
+      const int64_t level = ReadNumber(cache / "level");
+      if (level < 0) break;
+      if (level > last_level) {
+        last_level = level;
+        total_bytes = 0;
+      }
+      const bool is_first = ReadNumber(cache / "shared_cpu_list") == cpu;  // "0-1" begins with 0
+      if (level == last_level && is_first) total_bytes += ReadSize(cache / "size");
+    }
+  }
+}
+
+int64_t BytesBeyondCaches() {
+  constexpr int64_t kLeast = int64_t{1} << 30;
+  return std::max(kLeast, 2 * LastLevelCacheBytes());
+}
+
+}  // namespace kvick

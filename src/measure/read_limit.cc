@@ -1,0 +1,96 @@
+#include "measure/read_limit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "base/highway_targets.h"
+#include "base/threads.h"
+#include "measure/caches.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "measure/read_limit.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come first.
+#include "hwy/highway.h"
+
+// One stream of the widest loads, in ascending order: the hardware prefetches the rest.
+//
+// GB/s of one thread on a Xeon of family 6 model 207, medians of 15: 16.1 with 64-byte loads, 14.5
+// with 32, 11.1 with 16. Tried and lost: 2, 4 or 8 streams a thread (15.9), software prefetch 512 B
+// (15.2), 2 KiB (15.9) or 8 KiB (15.8) ahead. Tasks of 256 KiB to 128 MiB a thread give the same.
+
+HWY_BEFORE_NAMESPACE();
+namespace kvick::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// REQUIRES: num is a multiple of 64; data is aligned to 64 bytes.
+uint64_t XorOfAll(const uint64_t* data, int64_t num) {
+  const hn::ScalableTag<uint64_t> d;
+  const int64_t lanes = hn::MaxLanes(d);
+  auto a = hn::Zero(d), b = a, c = a, e = a;
+  for (int64_t i = 0; i < num; i += 4 * lanes) {
+    a = hn::Xor(a, hn::Load(d, data + i));
+    b = hn::Xor(b, hn::Load(d, data + i + lanes));
+    c = hn::Xor(c, hn::Load(d, data + i + 2 * lanes));
+    e = hn::Xor(e, hn::Load(d, data + i + 3 * lanes));
+  }
+  alignas(64) uint64_t parts[8] = {};
+  hn::Store(hn::Xor(hn::Xor(a, b), hn::Xor(c, e)), d, parts);
+  return parts[0] ^ parts[1] ^ parts[2] ^ parts[3] ^ parts[4] ^ parts[5] ^ parts[6] ^ parts[7];
+}
+
+}  // namespace
+}  // namespace kvick::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace kvick {
+
+// A task is small, so that a thread that is interrupted does not hold up the others for long; a
+// pass is long beside the start of its threads.
+constexpr int64_t kTaskBytes = int64_t{1} << 20;
+constexpr int64_t kMostPassBytes = int64_t{128} << 20;
+
+Result<ReadLimit> ReadLimit::Create(int64_t buffer_bytes) {
+  KVICK_CHECK(buffer_bytes > 0);
+  const int64_t pass_bytes = std::min(kMostPassBytes, RoundUp(buffer_bytes, kTaskBytes));
+  KVICK_ASSIGN_OR_RETURN(
+      MappedRegion buffer,
+      MappedRegion::Create(RoundUp(buffer_bytes, pass_bytes), Backing::kUpFront));
+  return ReadLimit(std::move(buffer), pass_bytes);
+}
+
+void ReadLimit::Pass(int num_threads) {
+  const auto xor_of_all = KVICK_FOR_ISA(BestIsa(), XorOfAll);
+  const std::byte* const begin = buffer_.data() + next_byte_;
+  std::atomic<uint64_t> sink{0};
+  ParallelFor(num_threads, pass_bytes_ / kTaskBytes, [&](int64_t task, int) {
+    const auto* data = reinterpret_cast<const uint64_t*>(begin + task * kTaskBytes);
+    sink.fetch_xor(xor_of_all(data, kTaskBytes / static_cast<int64_t>(sizeof(uint64_t))),
+                   std::memory_order_relaxed);
+  });
+  sink_ ^= sink.load(std::memory_order_relaxed);
+  next_byte_ += pass_bytes_;
+  if (next_byte_ + pass_bytes_ > buffer_.size_bytes()) next_byte_ = 0;
+}
+
+Result<double> MeasureReadBandwidth(int num_threads) {
+  const int64_t buffer_bytes = BytesBeyondCaches();
+  KVICK_ASSIGN_OR_RETURN(ReadLimit limit, ReadLimit::Create(buffer_bytes));
+  double best_seconds = 1e9;
+  for (int64_t num_read = 0; num_read < 4 * buffer_bytes; num_read += limit.pass_bytes()) {
+    const auto start = std::chrono::steady_clock::now();
+    limit.Pass(num_threads);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    best_seconds = std::min(best_seconds, elapsed.count());
+  }
+  return static_cast<double>(limit.pass_bytes()) / best_seconds / 1e9;
+}
+
+}  // namespace kvick
+#endif  // HWY_ONCE

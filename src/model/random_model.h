@@ -1,0 +1,36 @@
+#ifndef KVICK_MODEL_RANDOM_MODEL_H_
+#define KVICK_MODEL_RANDOM_MODEL_H_
+
+#include <memory>
+#include <utility>
+
+#include "base/memory.h"
+#include "kvick/model.h"
+#include "kvick/status.h"
+#include "kvick/tensor.h"
+#include "model/llama_config.h"
+
+namespace kvick {
+
+// A Llama whose weights are random numbers, and which has no tokenizer: what speed is measured on
+// needs no training. It lies in memory as a GGUF file would, and is opened like one.
+class RandomModel {
+ public:
+  // The sizes of `config`, and whether the output is the embedding; the rest of it is not read.
+  // Cost: the weights are made on num_threads threads, a second for some 10^9.
+  // Errors: exhausted: not that much memory;  corrupt: sizes that cannot be.
+  static Result<RandomModel> Create(const LlamaConfig& config, DType dtype, int num_threads);
+
+  const Model& model() const { return *model_; }
+
+ private:
+  RandomModel(MappedRegion gguf, std::unique_ptr<Model> model)
+      : gguf_(std::move(gguf)), model_(std::move(model)) {}
+
+  MappedRegion gguf_;
+  std::unique_ptr<Model> model_;  // points into gguf_
+};
+
+}  // namespace kvick
+
+#endif  // KVICK_MODEL_RANDOM_MODEL_H_
