@@ -19,10 +19,10 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-// Up to kMaxColumns columns of one KV head of one sequence: what a thread works on.
+// Up to kMaxColumns columns of one or some KV heads of one sequence: what a thread works on.
 struct ColumnTask {
   const AttentionQuery* query = nullptr;
-  int64_t kv_head = 0;
+  int64_t first_kv_head = 0;
   QueryColumns columns;
   float* out = nullptr;  // row 0 of the sequence, head 0 of the group; strides as the queries
 };
@@ -50,9 +50,8 @@ struct Attention::State {
   std::vector<Workspace> workspaces;  // [num_threads]
 
   int64_t heads_per_group() const { return config.num_heads / config.num_kv_heads; }
-  int64_t NumColumnTasks(const AttentionQuery& query) const {
-    return config.num_kv_heads * CeilDiv(query.num_tokens * heads_per_group(), kMaxColumns);
-  }
+  int64_t KvHeadsTogether(const AttentionQuery& query, int64_t num_queries) const;
+  int64_t NumColumnTasks(const AttentionQuery& query, int64_t num_queries) const;
 
   Status Allocate();
   Status CheckQuery(int64_t layer, const AttentionQuery& query) const;
@@ -131,27 +130,52 @@ Status Attention::State::CheckQuery(int64_t layer, const AttentionQuery& query) 
   return {};
 }
 
+// Heads whose rows of a block lie side by side are walked together, where a block alone is a run
+// too short to be read at full speed, as long as every thread has something to do.
+int64_t Attention::State::KvHeadsTogether(const AttentionQuery& query, int64_t num_queries) const {
+  constexpr int64_t kLongRunBytes = int64_t{64} << 10;
+  const KvLayout& layout = query.kv.layout;
+  if (query.num_tokens * heads_per_group() > kernel->max_columns) return 1;
+  if (layout.block_tokens * layout.slot_stride >= kLongRunBytes) return 1;
+  int64_t num_heads = config.num_kv_heads;
+  const auto is_too_many = [&](int64_t num) {
+    return num > kernel->max_kv_heads || config.num_kv_heads % num != 0 ||
+           config.num_kv_heads / num * num_queries < exec.num_threads;
+  };
+  while (num_heads > 1 && is_too_many(num_heads)) --num_heads;
+  return num_heads;
+}
+
+int64_t Attention::State::NumColumnTasks(const AttentionQuery& query, int64_t num_queries) const {
+  return config.num_kv_heads / KvHeadsTogether(query, num_queries) *
+         CeilDiv(query.num_tokens * heads_per_group(), kMaxColumns);
+}
+
 ColumnTask Attention::State::TaskAt(int64_t task_idx, std::span<const AttentionQuery> queries,
                                     const float* q, float* out) const {
   const int64_t token_stride = config.num_heads * config.head_dim;
   int64_t first_row = 0;
   for (const AttentionQuery& query : queries) {
-    const int64_t num_tasks = NumColumnTasks(query);
+    const auto num_queries = std::ssize(queries);
+    const int64_t num_tasks = NumColumnTasks(query, num_queries);
     if (task_idx >= num_tasks) {
       task_idx -= num_tasks;
       first_row += query.num_tokens;
       continue;
     }
+    const int64_t num_heads = KvHeadsTogether(query, num_queries);
+    const int64_t num_head_tasks = config.num_kv_heads / num_heads;
     ColumnTask task;
     task.query = &query;
-    task.kv_head = task_idx % config.num_kv_heads;
+    task.first_kv_head = task_idx % num_head_tasks * num_heads;
     const int64_t offset =
-        first_row * token_stride + task.kv_head * heads_per_group() * config.head_dim;
+        first_row * token_stride + task.first_kv_head * heads_per_group() * config.head_dim;
     task.columns.q = q + offset;
     task.columns.token_stride = token_stride;
     task.columns.heads_per_group = heads_per_group();
     task.columns.head_dim = config.head_dim;
-    task.columns.first = task_idx / config.num_kv_heads * kMaxColumns;
+    task.columns.num_kv_heads = num_heads;
+    task.columns.first = task_idx / num_head_tasks * kMaxColumns;
     task.columns.num =
         std::min(kMaxColumns, query.num_tokens * heads_per_group() - task.columns.first);
     task.out = out + offset;
@@ -163,8 +187,9 @@ ColumnTask Attention::State::TaskAt(int64_t task_idx, std::span<const AttentionQ
 
 void Attention::State::Prepare(const ColumnTask& task, const Workspace& workspace) const {
   const int64_t num_cached = task.query->kv.length - task.query->num_tokens;
-  for (int64_t c = 0; c < task.columns.num; ++c) {
-    workspace.num_visible[c] = num_cached + (task.columns.first + c) / heads_per_group() + 1;
+  for (int64_t i = 0; i < task.columns.total(); ++i) {
+    const int64_t c = task.columns.first + i % task.columns.num;
+    workspace.num_visible[i] = num_cached + c / heads_per_group() + 1;
   }
   kernel->pack_queries(task.columns, workspace.packed_queries);
 }
@@ -175,7 +200,8 @@ void Attention::State::AttendChunk(const ColumnTask& task, int64_t layer, int64_
   ChunkTask chunk;
   chunk.kv = &task.query->kv;
   chunk.layer = layer;
-  chunk.kv_head = task.kv_head;
+  chunk.first_kv_head = task.first_kv_head;
+  chunk.num_kv_heads = task.columns.num_kv_heads;
   chunk.begin = chunk_idx * kChunkTokens;
   chunk.end = std::min(chunk.begin + kChunkTokens, from.num_visible[task.columns.num - 1]);
   chunk.packed_queries = from.packed_queries;
@@ -188,7 +214,7 @@ void Attention::State::AttendChunk(const ColumnTask& task, int64_t layer, int64_
 
 void Attention::State::MergeChunk(const ColumnTask& task, int64_t chunk_idx, const Workspace& from,
                                   const Workspace& to) const {
-  for (int64_t c = 0; c < task.columns.num; ++c) {
+  for (int64_t c = 0; c < task.columns.total(); ++c) {
     if (to.num_visible[c] <= chunk_idx * kChunkTokens) continue;
     const OnlineSoftmax total = Column(to.total, c, config.head_dim);
     const OnlineSoftmax chunk = Column(from.chunk, c, config.head_dim);
@@ -197,7 +223,7 @@ void Attention::State::MergeChunk(const ColumnTask& task, int64_t chunk_idx, con
 }
 
 void Attention::State::WriteOut(const ColumnTask& task, const Workspace& workspace) const {
-  for (int64_t c = 0; c < task.columns.num; ++c) {
+  for (int64_t c = 0; c < task.columns.total(); ++c) {
     const OnlineSoftmax total = Column(workspace.total, c, config.head_dim);
     float* out = task.out + (task.columns.Row(c) - task.columns.q);
     for (int64_t d = 0; d < config.head_dim; ++d) out[d] = total.out[d] / *total.sum;
@@ -281,7 +307,7 @@ Status Attention::Run(int64_t layer, std::span<const AttentionQuery> queries, co
   for (const AttentionQuery& query : queries) {
     KVICK_RETURN_IF_ERROR(state_->CheckQuery(layer, query));
     num_tokens += query.num_tokens;
-    num_tasks += state_->NumColumnTasks(query);
+    num_tasks += state_->NumColumnTasks(query, std::ssize(queries));
   }
   KVICK_RETURN_IF_ERROR(
       CheckDense("attention: q", q, {num_tokens, config.num_heads, config.head_dim}));

@@ -22,19 +22,23 @@ inline constexpr int64_t kMaxColumns = 128;
 
 inline constexpr int64_t kMaxHeadDim = 256;
 
-// The columns [first, first + num) of one KV head of one sequence.
-// Column c is head c % heads_per_group of token c / heads_per_group.
+// The columns [first, first + num) of each of some KV heads of one sequence: head by head.
+// Column c of a KV head is its query head c % heads_per_group of token c / heads_per_group.
 struct QueryColumns {
-  const float* q = nullptr;  // [D] of column 0
+  const float* q = nullptr;  // [D] of the first token and the first query head
   int64_t token_stride = 0;  // floats from a token to the next; heads lie D apart
   int64_t heads_per_group = 1;
   int64_t head_dim = 0;
+  int64_t num_kv_heads = 1;
   int64_t first = 0;
-  int64_t num = 0;  // at most kMaxColumns
+  int64_t num = 0;
 
-  const float* Row(int64_t column) const {
-    const int64_t c = first + column;
-    return q + c / heads_per_group * token_stride + c % heads_per_group * head_dim;
+  int64_t total() const { return num_kv_heads * num; }  // at most kMaxColumns
+
+  const float* Row(int64_t i) const {
+    const int64_t c = first + i % num;
+    const int64_t head = i / num * heads_per_group + c % heads_per_group;
+    return q + c / heads_per_group * token_stride + head * head_dim;
   }
 };
 
@@ -49,14 +53,16 @@ struct PartialResult {
   float* out = nullptr;
 };
 
+// One chunk of some KV heads. Their columns stand one head after the other.
 struct ChunkTask {
   const KvView* kv = nullptr;
   int64_t layer = 0;
-  int64_t kv_head = 0;
+  int64_t first_kv_head = 0;
+  int64_t num_kv_heads = 1;
   int64_t begin = 0;  // positions, a multiple of kChunkTokens
   int64_t end = 0;    // at most begin + kChunkTokens and kv->length
   const std::byte* packed_queries = nullptr;
-  int64_t num_columns = 0;
+  int64_t num_columns = 0;               // of each head
   const int64_t* num_visible = nullptr;  // [num_columns]: c sees positions [0, num_visible[c])
   float scale = 1.0f;
   std::byte* scratch = nullptr;
@@ -73,6 +79,8 @@ struct ChunkTask {
 // nothing else, provided that every value of the chunk is finite: on tiles a position that a column
 // does not see, but a neighbour does, meets a weight of exactly 0.
 struct AttentionKernel {
+  int64_t max_kv_heads;                             // of one task
+  int64_t max_columns;                              // of each head, where there are several
   int64_t (*packed_query_bytes)(int64_t head_dim);  // room for kMaxColumns
   int64_t (*scratch_bytes)(int64_t head_dim);
   void (*pack_queries)(const QueryColumns& columns, std::byte* packed);

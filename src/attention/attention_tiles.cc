@@ -73,7 +73,7 @@ int64_t GroupElements(int64_t head_dim) { return kQueryParts * PartElements(head
 void PackQueries(const QueryColumns& columns, std::byte* packed) {
   const int64_t head_dim = columns.head_dim;
   auto* out = reinterpret_cast<BF16*>(packed);
-  for (int64_t c = 0; c < columns.num; ++c) {
+  for (int64_t c = 0; c < columns.total(); ++c) {
     const float* row = columns.Row(c);
     BF16* column = out + c / kGroup * GroupElements(head_dim) + c % kGroup * 2;
     for (int64_t d = 0; d < head_dim; ++d) {
@@ -102,13 +102,13 @@ KeyRows SixteenKeys(const ChunkTask& task, int64_t slot, Scratch& scratch) {
   const KvView& kv = *task.kv;
   const int64_t position = task.begin + slot;
   if (kv.RunLength(position) >= kSlotTile) {
-    return {kv.Key(task.layer, task.kv_head, position), kv.layout.slot_stride};
+    return {RowAt<Part::kKeys>(task, 0, position), kv.layout.slot_stride};
   }
   const int64_t num = std::min(kSlotTile, task.end - position);
   const auto row_bytes = static_cast<size_t>(kv.layout.head_dim) * sizeof(BF16);
   for (int64_t s = 0; s < kSlotTile; ++s) {
     if (s < num) {
-      std::memcpy(scratch.keys[s], kv.Key(task.layer, task.kv_head, position + s), row_bytes);
+      std::memcpy(scratch.keys[s], RowAt<Part::kKeys>(task, 0, position + s), row_bytes);
     } else {
       std::memset(scratch.keys[s], 0, row_bytes);
     }
@@ -141,12 +141,13 @@ void PackValues(const ChunkTask& task, int64_t num_slots, Scratch& scratch) {
   const int64_t head_dim = task.kv->layout.head_dim;
   const int64_t num_whole = head_dim / kLanes, num_left = head_dim % kLanes;
   const auto row_at = [&](int64_t s) -> const BF16* {
-    return s < num_slots ? AsBF16(RowAt<Part::kValues>(task, task.begin + s)) : nullptr;
+    return s < num_slots ? AsBF16(RowAt<Part::kValues>(task, 0, task.begin + s)) : nullptr;
   };
   for (int64_t s = 0; s < RoundUp(num_slots, kSlotStep); s += 2) {
     const BF16 *even = row_at(s), *odd = row_at(s + 1);
     for (int64_t i = s; i < std::min(s + 2, num_slots); ++i) {
-      Prefetch(RowsAhead<Part::kValues>(task, i, num_slots), 0, head_dim * int64_t{sizeof(BF16)});
+      Prefetch(RowsAhead<Part::kValues>(task, 0, i, num_slots), 0,
+               head_dim * int64_t{sizeof(BF16)});
     }
     const auto out = [&](int64_t tile) {
       return scratch.values[s / kSlotStep][tile][s % kSlotStep / 2];
@@ -208,7 +209,7 @@ void ScoreGroup(const ChunkTask& task, const Group& group, Scratch& scratch) {
                               hn::Set(hn::RebindToSigned<F32Tag>(), int32_t{kGroup}));
   for (int64_t s = 0; s < group.num_seen_by_any; s += kSlotTile) {
     if (group.is_first) {
-      Prefetch(RowsAhead<Part::kKeys>(task, s, group.num_seen_by_any), 0,
+      Prefetch(RowsAhead<Part::kKeys>(task, 0, s, group.num_seen_by_any), 0,
                kSlotTile * task.kv->layout.slot_stride);
     }
     ScoreSlots<Tiles>(SixteenKeys(task, s, scratch), queries, head_dim, scratch);
@@ -292,8 +293,8 @@ void AttendChunk(const ChunkTask& task, const PartialResult& result) {
 }
 
 template <class Tiles>
-constexpr AttentionKernel kKernel = {PackedQueryBytes, ScratchBytes, PackQueries,
-                                     AttendChunk<Tiles>};
+constexpr AttentionKernel kKernel = {1,           kMaxColumns,       PackedQueryBytes, ScratchBytes,
+                                     PackQueries, AttendChunk<Tiles>};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -57,20 +57,27 @@ constexpr int64_t ElementBytes(DType dtype) { return dtype == DType::kF32 ? 4 : 
 template <DType kType>
 constexpr int64_t kPairBytes = kPair* ElementBytes(kType);
 
+// KV heads that are walked together: blocks of 16 tokens then give runs of 32 KiB (D = 128, bf16).
+constexpr int64_t kMaxHeads = 8;
+
+// From a column's scores to the next: not a multiple of 4 KiB, so that columns do not share sets of
+// the first-level cache.
+constexpr int64_t kScoreStride = kChunkTokens + 16;
+
 // What lies where in a thread's scratch, all f32.
 struct Scratch {
-  float* scores;   // [kTileColumns, kChunkTokens]
-  float* out;      // [kTileColumns, kMaxHeadDim], in the order of pairs
+  float* scores;   // [kMaxHeads, kTileColumns, kScoreStride]
+  float* out;      // [kMaxHeads, kTileColumns, kMaxHeadDim], in the order of pairs
   float* widened;  // [kRunSlots, kMaxHeadDim]
 
   static constexpr int64_t kBytes =
-      (kTileColumns * (kChunkTokens + kMaxHeadDim) + kRunSlots * kMaxHeadDim) *
+      (kMaxHeads * kTileColumns * (kScoreStride + kMaxHeadDim) + kRunSlots * kMaxHeadDim) *
       static_cast<int64_t>(sizeof(float));
 
   explicit Scratch(std::byte* memory)
       : scores(reinterpret_cast<float*>(memory)),
-        out(scores + kTileColumns * kChunkTokens),
-        widened(out + kTileColumns * kMaxHeadDim) {}
+        out(scores + kMaxHeads * kTileColumns * kScoreStride),
+        widened(out + kMaxHeads * kTileColumns * kMaxHeadDim) {}
 };
 
 // The same rows as f32 with zeros up to a whole pair: exact, so no bit of a result changes.
@@ -109,12 +116,12 @@ HWY_INLINE void ScoreTile(const float* queries, const Rows& rows, int64_t padded
     HWY_ALIGN float tile[kLanes];
     hn::Store(SumLanesOfEach(kTag, sums), kTag, tile);
     for (int64_t c = 0; c < kColumns; ++c) {
-      std::memcpy(scores + c * kChunkTokens, tile + c * kSlots, kSlots * sizeof(float));
+      std::memcpy(scores + c * kScoreStride, tile + c * kSlots, kSlots * sizeof(float));
     }
   } else {
     for (int64_t c = 0; c < kColumns; ++c) {
       for (int64_t s = 0; s < kSlots; ++s) {
-        scores[c * kChunkTokens + s] = SumLanes(kTag, sums[c * kSlots + s]);
+        scores[c * kScoreStride + s] = SumLanes(kTag, sums[c * kSlots + s]);
       }
     }
   }
@@ -152,7 +159,7 @@ HWY_INLINE void ValueTile(const float* p, const Rows& rows, int64_t i, float* ou
       v[n + 1] = pair.second;
     }
     for (int64_t c = 0; c < kColumns; ++c) {
-      const F32Vector weight = hn::Set(kTag, p[c * kChunkTokens + s]);
+      const F32Vector weight = hn::Set(kTag, p[c * kScoreStride + s]);
       for (int64_t n = 0; n < kVectors; ++n) sums[c][n] = hn::MulAdd(weight, v[n], sums[c][n]);
     }
   }
@@ -175,8 +182,24 @@ void ValueRows(const float* p, const Rows& rows, int64_t padded_dim, float* out)
   }
 }
 
-// Some columns of a chunk, from queries to partial results. kRowType is that of the rows that are
-// computed with: the cache's, or f32 where rows are widened first.
+// Elements in the order of pairs, back to their own. REQUIRES: whole pairs, or another type's
+// order.
+template <DType kType>
+void FromPairs(const float* in, int64_t num, float* out) {
+  if constexpr (!kPairIsEvenOdd<kType>) {
+    std::copy_n(in, num, out);
+  } else {
+    for (int64_t i = 0; i < num; i += kPair) {
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        out[i + 2 * lane] = in[i + lane];
+        out[i + 2 * lane + 1] = in[i + kLanes + lane];
+      }
+    }
+  }
+}
+
+// Some columns of each head of a chunk, from queries to partial results. kRowType is that of the
+// rows that are computed with: the cache's, or f32 where rows are widened first.
 template <DType kRowType, int64_t kColumns>
 class ColumnTile {
  public:
@@ -190,71 +213,70 @@ class ColumnTile {
   }
 
   void Attend() {
-    const auto* queries = reinterpret_cast<const float*>(task_.packed_queries);
-    ForEachRows<Part::kKeys>([&](const Rows& rows) {
-      ScoreRows<kRowType, kColumns>(queries + first_column_ * padded_dim_, rows, padded_dim_,
-                                    scratch_.scores);
+    ForEachRows<Part::kKeys>([&](int64_t head, const Rows& rows) {
+      ScoreRows<kRowType, kColumns>(Queries(head), rows, padded_dim_, Scores(head));
     });
-    for (int64_t c = 0; c < kColumns; ++c) TakeSoftmax(c);
-    std::fill_n(scratch_.out, kColumns * kMaxHeadDim, 0.0f);
-    ForEachRows<Part::kValues>([&](const Rows& rows) { AddValues(rows); });
-    for (int64_t c = 0; c < kColumns; ++c) WriteOut(c);
+    for (int64_t head = 0; head < task_.num_kv_heads; ++head) TakeSoftmax(head);
+    std::fill_n(scratch_.out, task_.num_kv_heads * kColumns * kMaxHeadDim, 0.0f);
+    ForEachRows<Part::kValues>([&](int64_t head, const Rows& rows) { AddValues(head, rows); });
+    for (int64_t head = 0; head < task_.num_kv_heads; ++head) WriteOut(head);
   }
 
  private:
   int64_t seen_by_all() const { return num_seen_[0]; }  // ascending: later tokens see more
   int64_t seen_by_any() const { return num_seen_[kColumns - 1]; }
 
+  int64_t FirstColumn(int64_t head) const { return head * task_.num_columns + first_column_; }
+  const float* Queries(int64_t head) const {
+    return reinterpret_cast<const float*>(task_.packed_queries) + FirstColumn(head) * padded_dim_;
+  }
+  float* Scores(int64_t head) const { return scratch_.scores + head * kColumns * kScoreStride; }
+  float* Out(int64_t head) const { return scratch_.out + head * kColumns * kMaxHeadDim; }
+
   // Rows that any column sees. Those of the first tile fetch ahead; for others they are near.
   template <Part kPart, class Body>
   void ForEachRows(Body&& body) {
-    ForEachRun<kPart>(task_, seen_by_any(), [&](Rows rows) {
+    ForEachRun<kPart>(task_, seen_by_any(), [&](int64_t head, Rows rows) {
       if (first_column_ > 0) rows.ahead = {rows.data, rows.data};
       if (kRowType != task_.kv->layout.dtype || padded_dim_ != task_.kv->layout.head_dim) {
         rows = Widen(rows, task_.kv->layout, scratch_.widened);
       }
-      body(rows);
+      body(head, rows);
     });
   }
 
-  void TakeSoftmax(int64_t c) {
-    if (num_seen_[c] == 0) return;
-    float* scores = scratch_.scores + c * kChunkTokens;
-    const SoftmaxResult softmax =
-        Softmax(scores, {num_seen_[c], num_seen_[c]}, task_.scale,
-                [&](F32Vector p, int64_t s) { hn::Store(p, kTag, scores + s); });
-    result_.max[first_column_ + c] = softmax.max;
-    result_.sum[first_column_ + c] = softmax.sum;
+  void TakeSoftmax(int64_t head) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      if (num_seen_[c] == 0) continue;
+      float* scores = Scores(head) + c * kScoreStride;
+      const SoftmaxResult softmax =
+          Softmax(scores, {num_seen_[c], num_seen_[c]}, task_.scale,
+                  [&](F32Vector p, int64_t s) { hn::Store(p, kTag, scores + s); });
+      result_.max[FirstColumn(head) + c] = softmax.max;
+      result_.sum[FirstColumn(head) + c] = softmax.sum;
+    }
   }
 
-  void AddValues(const Rows& rows) {
+  void AddValues(int64_t head, const Rows& rows) {
     const int64_t num_common = std::clamp<int64_t>(seen_by_all() - rows.begin, 0, rows.num);
     if (num_common > 0) {
-      ValueRows<kRowType, kColumns>(scratch_.scores, rows.Slice(0, num_common), padded_dim_,
-                                    scratch_.out);
+      ValueRows<kRowType, kColumns>(Scores(head), rows.Slice(0, num_common), padded_dim_,
+                                    Out(head));
     }
     for (int64_t c = 0; c < kColumns; ++c) {  // the positions that only later tokens see
       const int64_t num = std::clamp<int64_t>(num_seen_[c] - rows.begin, 0, rows.num) - num_common;
       if (num <= 0) continue;
-      ValueRows<kRowType, 1>(scratch_.scores + c * kChunkTokens, rows.Slice(num_common, num),
-                             padded_dim_, scratch_.out + c * kMaxHeadDim);
+      ValueRows<kRowType, 1>(Scores(head) + c * kScoreStride, rows.Slice(num_common, num),
+                             padded_dim_, Out(head) + c * kMaxHeadDim);
     }
   }
 
-  void WriteOut(int64_t c) {
-    if (num_seen_[c] == 0) return;
+  void WriteOut(int64_t head) {
     const int64_t head_dim = task_.kv->layout.head_dim;
-    float* out = result_.out + (first_column_ + c) * head_dim;
-    const float* in = scratch_.out + c * kMaxHeadDim;
-    if constexpr (kPairIsEvenOdd<kRowType>) {
-      for (int64_t i = 0; i < head_dim; i += kPair) {
-        for (int64_t lane = 0; lane < kLanes; ++lane) {
-          out[i + 2 * lane] = in[i + lane];
-          out[i + 2 * lane + 1] = in[i + kLanes + lane];
-        }
-      }
-    } else {
-      std::copy_n(in, head_dim, out);
+    for (int64_t c = 0; c < kColumns; ++c) {
+      if (num_seen_[c] == 0) continue;
+      float* out = result_.out + (FirstColumn(head) + c) * head_dim;
+      FromPairs<kRowType>(Out(head) + c * kMaxHeadDim, head_dim, out);
     }
   }
 
@@ -292,7 +314,7 @@ void PackQueries(const QueryColumns& columns, std::byte* packed) {
   const int64_t padded_dim = PaddedDim(columns.head_dim);
   const bool is_widened = padded_dim != columns.head_dim;
   auto* out = reinterpret_cast<float*>(packed);
-  for (int64_t c = 0; c < columns.num; ++c, out += padded_dim) {
+  for (int64_t c = 0; c < columns.total(); ++c, out += padded_dim) {
     const float* row = columns.Row(c);
     std::fill(out + columns.head_dim, out + padded_dim, 0.0f);
     for (int64_t d = 0; d < columns.head_dim; ++d) {
@@ -308,8 +330,8 @@ int64_t PackedQueryBytes(int64_t head_dim) {
 int64_t ScratchBytes(int64_t) { return RoundUp(Scratch::kBytes, 64); }
 
 template <DType kType>
-constexpr AttentionKernel kKernel = {PackedQueryBytes, ScratchBytes, PackQueries<kType>,
-                                     AttendChunk<kType>};
+constexpr AttentionKernel kKernel = {kMaxHeads,    kTileColumns,       PackedQueryBytes,
+                                     ScratchBytes, PackQueries<kType>, AttendChunk<kType>};
 
 const AttentionKernel& Kernel(DType dtype) {
   switch (dtype) {

@@ -13,15 +13,15 @@ namespace kvick {
 // them in the first-level cache (4 KiB for a head of 128 in bf16).
 inline constexpr int64_t kRunSlots = 16;
 
-// How many slots ahead of its use a row is asked for: far ahead into the second-level cache, then
+// How many runs ahead of its use a row is asked for: far ahead into the second-level cache, then
 // into the first. A run is a block of the usual size, so what is ahead lies in another place, which
 // no hardware prefetcher can guess.
-inline constexpr int64_t kNearSlots = kRunSlots;
-inline constexpr int64_t kFarSlots = 4 * kRunSlots;
+inline constexpr int64_t kNearRuns = 1;
+inline constexpr int64_t kFarRuns = 4;
 
 enum class Part { kKeys, kValues };
 
-// Where the rows lie that are read kNearSlots and kFarSlots later than others.
+// Where the rows lie that are read kNearRuns and kFarRuns later than others.
 struct AheadRows {
   const std::byte* near = nullptr;
   const std::byte* far = nullptr;
@@ -42,43 +42,49 @@ struct Rows {
 };
 
 template <Part kPart>
-const std::byte* RowAt(const ChunkTask& task, int64_t position) {
-  return kPart == Part::kKeys ? task.kv->Key(task.layer, task.kv_head, position)
-                              : task.kv->Value(task.layer, task.kv_head, position);
+const std::byte* RowAt(const ChunkTask& task, int64_t head, int64_t position) {
+  const int64_t kv_head = task.first_kv_head + head;
+  return kPart == Part::kKeys ? task.kv->Key(task.layer, kv_head, position)
+                              : task.kv->Value(task.layer, kv_head, position);
 }
 
-// The row that is read kAhead slots after the one at `slot`, where keys [0, num_slots) of a chunk
-// are followed by its values, and those by the keys of the next chunk. The row itself where none
-// is.
-template <Part kPart, int64_t kAhead>
-const std::byte* RowAhead(const ChunkTask& task, int64_t slot, int64_t num_slots) {
-  const int64_t next = slot + kAhead, next_of_part = next - num_slots;
-  if (next < num_slots) return RowAt<kPart>(task, task.begin + next);
+// A task's rows are walked run by run, in each head by head: one block's heads lie side by side.
+// Keys of slots [0, num_slots) are followed by their values, and those by the keys of the next
+// chunk. This is the row that is read kRuns runs after that of (head, slot); the row itself where
+// none is.
+template <Part kPart, int64_t kRuns>
+const std::byte* RowAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
+  const int64_t next_head = (head + kRuns) % task.num_kv_heads;
+  const int64_t next = slot + (head + kRuns) / task.num_kv_heads * kRunSlots;
+  const int64_t next_of_part = next - num_slots;
+  if (next < num_slots) return RowAt<kPart>(task, next_head, task.begin + next);
   if (kPart == Part::kKeys && next_of_part < num_slots) {
-    return RowAt<Part::kValues>(task, task.begin + next_of_part);
+    return RowAt<Part::kValues>(task, next_head, task.begin + next_of_part);
   }
   const int64_t position = task.begin + kChunkTokens + next_of_part;
   if (kPart == Part::kValues && position < task.kv->length) {
-    return RowAt<Part::kKeys>(task, position);
+    return RowAt<Part::kKeys>(task, next_head, position);
   }
-  return RowAt<kPart>(task, task.begin + slot);
+  return RowAt<kPart>(task, head, task.begin + slot);
 }
 
 template <Part kPart>
-AheadRows RowsAhead(const ChunkTask& task, int64_t slot, int64_t num_slots) {
-  return {RowAhead<kPart, kNearSlots>(task, slot, num_slots),
-          RowAhead<kPart, kFarSlots>(task, slot, num_slots)};
+AheadRows RowsAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
+  return {RowAhead<kPart, kNearRuns>(task, head, slot, num_slots),
+          RowAhead<kPart, kFarRuns>(task, head, slot, num_slots)};
 }
 
-// Calls body(Rows) for slots [0, num_slots) of the chunk: at most kRunSlots at once, and of one
-// block.
+// Calls body(head, Rows) for slots [0, num_slots) of the chunk: at most kRunSlots at once, and of
+// one block.
 template <Part kPart, class Body>
 void ForEachRun(const ChunkTask& task, int64_t num_slots, Body&& body) {
   for (int64_t s = 0; s < num_slots;) {
     const int64_t position = task.begin + s;
     const int64_t num = std::min({task.kv->RunLength(position), num_slots - s, kRunSlots});
-    body(Rows{RowAt<kPart>(task, position), task.kv->layout.slot_stride, s, num,
-              RowsAhead<kPart>(task, s, num_slots)});
+    for (int64_t head = 0; head < task.num_kv_heads; ++head) {
+      body(head, Rows{RowAt<kPart>(task, head, position), task.kv->layout.slot_stride, s, num,
+                      RowsAhead<kPart>(task, head, s, num_slots)});
+    }
     s += num;
   }
 }
