@@ -20,6 +20,18 @@ const float* Row(const TensorView& tensor, int64_t token, int64_t head) {
          head * tensor.strides[1];
 }
 
+// The rows that are written kHeadsAhead heads later: each lies in lines of its own, and none is in
+// a cache. A token of Llama 3 8B took 3.3 times a memcpy of its 128 KiB without, 2.1 times with 4
+// heads (`kvick bench append`). What lies behind a block's last head is asked for in vain.
+void PrefetchForWrite(const KvLayout& layout, const std::byte* key) {
+  constexpr int64_t kHeadsAhead = 4;
+  const std::byte* row = key + kHeadsAhead * layout.head_stride;
+  for (int64_t i = 0; i < layout.slot_stride; i += 64) {
+    __builtin_prefetch(row + i, 1);
+    __builtin_prefetch(row + layout.value_offset + i, 1);
+  }
+}
+
 }  // namespace
 
 WritePlan::WritePlan(WritePlan&& other) noexcept
@@ -115,6 +127,7 @@ Status KvCache::Write(WritePlan& plan, int64_t layer, const TensorView& k, const
     const BlockId block = table.blocks[static_cast<size_t>(position / layout.block_tokens)];
     for (int64_t head = 0; head < layout.num_kv_heads; ++head) {
       std::byte* key = state_->storage.Slot(block, layer, head, position % layout.block_tokens);
+      PrefetchForWrite(layout, key);
       ConvertFromF32(layout.dtype, Row(k, i, head), layout.head_dim, key);
       ConvertFromF32(layout.dtype, Row(v, i, head), layout.head_dim, key + layout.value_offset);
     }
