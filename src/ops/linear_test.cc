@@ -206,6 +206,20 @@ TEST_P(LinearExactness, ManyTasksHaveTheBitsOfOne) {
   }
 }
 
+// More columns, and more tokens, than tiles take at once, and a rest of each.
+TEST_P(LinearExactness, BlocksOfColumnsAndTokensHaveTheBitsOfOneToken) {
+  if (!IsaAvailable(GetParam())) GTEST_SKIP() << "this machine cannot run it";
+  constexpr int64_t kTokens = 555, kRows = 41, kCols = 1100;
+  const Weights weights(DType::kBF16, kRows, kCols);
+  const std::vector<float> x = RandomFloats(kTokens * kCols, 8);
+  const Problem problem{weights.view(), nullptr, TilePrecision::kSplit};
+  const std::vector<float> together = RunLinear({GetParam(), 2}, problem, x.data(), kTokens);
+  for (int64_t t = 0; t < kTokens; ++t) {
+    const std::vector<float> alone = RunLinear({GetParam(), 1}, problem, x.data() + t * kCols, 1);
+    ASSERT_TRUE(SameBits(alone.data(), together.data() + t * kRows, kRows)) << "token " << t;
+  }
+}
+
 // A token of infinities and NaN beside an ordinary one, weights that end where the memory ends.
 TEST_P(LinearExactness, NeighboursDoNotLeakIntoAToken) {
   if (!IsaAvailable(GetParam())) GTEST_SKIP() << "this machine cannot run it";

@@ -36,8 +36,19 @@ namespace {
 
 int NumParts(TilePrecision precision) { return precision == TilePrecision::kSplit ? 2 : 1; }
 
-// What the bf16 numbers of the parts before leave of x: exact, as they hold its leading bits.
-float Remainder(float x, int part) { return part == 0 ? x : x - BF16ToF32(F32ToBF16(x)); }
+// Columns of a row that are rounded at once.
+constexpr int64_t kRoundedCols = 512;
+
+// bits[i] = part `part` of x[i] for i in [0, num), then zeros to kRoundedCols. The second part is
+// what the first leaves of x: exact, as the first holds its leading bits.
+void RoundPart(const float* x, int64_t num, int part, uint16_t* bits) {
+  std::fill(bits + num, bits + kRoundedCols, uint16_t{0});
+  ConvertFromF32(DType::kBF16, x, num, bits);
+  if (part == 0) return;
+  float rest[kRoundedCols];
+  for (int64_t i = 0; i < num; ++i) rest[i] = x[i] - BF16ToF32(bits[i]);
+  ConvertFromF32(DType::kBF16, rest, num, bits);
+}
 
 // Packs one part of one group of tokens as [pairs of columns][tokens][2], so that a tile of B is 16
 // consecutive rows. Columns are filled up with zeros to whole tiles; a last group has only its own
@@ -45,15 +56,17 @@ float Remainder(float x, int part) { return part == 0 ? x : x - BF16ToF32(F32ToB
 void PackPart(const LinearArgs& args, int64_t group, int part, std::byte* packed) {
   const int64_t num_cols = args.w.num_cols, first = group * kGroupTokens;
   const int64_t num_tokens = std::min(kGroupTokens, args.num_tokens - first);
-  const int64_t num_pairs = RoundUp(num_cols, kStepCols) / 2;
+  const int64_t num_padded = RoundUp(num_cols, kStepCols);
   auto* pairs = reinterpret_cast<uint32_t*>(packed);
   for (int64_t t = 0; t < num_tokens; ++t) {
     const float* x = args.x + (first + t) * num_cols;
-    const auto bits = [&](int64_t col) {
-      return col < num_cols ? uint32_t{F32ToBF16(Remainder(x[col], part))} : 0;
-    };
-    for (int64_t p = 0; p < num_pairs; ++p) {
-      pairs[p * num_tokens + t] = bits(2 * p) | bits(2 * p + 1) << 16;
+    for (int64_t col = 0; col < num_padded; col += kRoundedCols) {
+      uint16_t bits[kRoundedCols];
+      RoundPart(x + col, std::min(kRoundedCols, num_cols - col), part, bits);
+      const int64_t num = std::min(kRoundedCols, num_padded - col);
+      for (int64_t i = 0; i < num; i += 2) {
+        pairs[(col + i) / 2 * num_tokens + t] = bits[i] | uint32_t{bits[i + 1]} << 16;
+      }
     }
   }
 }
@@ -86,6 +99,25 @@ struct Patch {
   int64_t first_token;
 };
 
+// Weights of two tiles of rows, a tile at a time: where they stand in their matrix, or packed.
+struct WeightTiles {
+  const std::byte* data = nullptr;  // step 0, row 0
+  int64_t row_stride = 0;           // bytes
+  int64_t step_stride = 0;          // from 32 columns to the next
+
+  const std::byte* At(int64_t step, int row_tile) const {
+    return data + step * step_stride + row_tile * kTileRows * row_stride;
+  }
+};
+
+// For one patch of tokens weights are read where they stand, as fast as memory gives them. For more
+// they pass through a block of kBlockCols columns that stays in the first-level cache while all
+// patches of kBlockTokens tokens use it: rows that stand 8 KiB apart would evict each other there.
+// Sums wait in memory meanwhile, and go on in the same order.
+constexpr int64_t kPatchTokens = 2 * kGroupTokens;
+constexpr int64_t kBlockCols = 512;    // 32 KiB of weights
+constexpr int64_t kBlockTokens = 512;  // 64 KiB of sums
+
 template <class Tiles>
 class TileTask {
  public:
@@ -95,24 +127,46 @@ class TileTask {
         row_bytes_(args.w.num_cols * int64_t{sizeof(uint16_t)}),
         part_bytes_(PartBytes(args.w.num_cols)),
         group_bytes_(GroupBytes(args.w.num_cols)),
-        num_parts_(NumParts(args.precision)) {}
+        num_parts_(NumParts(args.precision)),
+        block_cols_(args.num_tokens <= kPatchTokens ? args.w.num_cols : kBlockCols) {}
 
   // Computes rows [begin, end) for all tokens. All tokens pass over two tiles of rows before the
   // next.
   void Run(int64_t begin, int64_t end) {
-    PatchShape configured;
     for (int64_t row = begin; row < end; row += 2 * kTileRows) {
-      for (int64_t token = 0; token < args_.num_tokens; token += 2 * kGroupTokens) {
-        const Patch patch{ShapeAt(row, end, token), row, token};
-        if (!(patch.shape == configured)) Tiles::Configure(ConfigOf(patch.shape));
-        configured = patch.shape;
-        Compute(patch);
+      for (int64_t token = 0; token < args_.num_tokens; token += kBlockTokens) {
+        for (int64_t col = 0; col < args_.w.num_cols; col += block_cols_) {
+          RunBlock(row, end, token, col);
+        }
       }
     }
     Tiles::Release();
   }
 
  private:
+  // Two tiles of rows, up to kBlockTokens tokens, block_cols_ columns.
+  void RunBlock(int64_t row, int64_t end_row, int64_t first_token, int64_t col) {
+    const int64_t num_cols = std::min(block_cols_, args_.w.num_cols - col);
+    const int64_t num_rows = std::min<int64_t>(2 * kTileRows, end_row - row);
+    const std::byte* w = args_.w.data + row * row_bytes_ + col * int64_t{sizeof(uint16_t)};
+    WeightTiles tiles{w, row_bytes_, kTileRowBytes};
+    if (args_.num_tokens > kPatchTokens) tiles = Pack(w, num_rows, num_cols);
+    const int64_t end_token = std::min(first_token + kBlockTokens, args_.num_tokens);
+    for (int64_t token = first_token; token < end_token; token += kPatchTokens) {
+      const Patch patch{ShapeAt(row, end_row, token), row, token};
+      if (!(patch.shape == configured_)) Tiles::Configure(ConfigOf(patch.shape));
+      configured_ = patch.shape;
+      Compute(patch, {tiles, col, num_cols});
+    }
+  }
+
+  // Columns [first, first + num) of the weights of a patch.
+  struct ColumnBlock {
+    WeightTiles tiles;
+    int64_t first;
+    int64_t num;
+  };
+
   PatchShape ShapeAt(int64_t row, int64_t end_row, int64_t token) const {
     PatchShape shape;
     for (int i = 0; i < 2; ++i) {
@@ -124,47 +178,77 @@ class TileTask {
     return shape;
   }
 
-  void Compute(const Patch& patch) const {
+  // Copies rows of up to kBlockCols columns, tile by tile, with zeros up to a whole step.
+  WeightTiles Pack(const std::byte* w, int64_t num_rows, int64_t num_cols) {
+    constexpr int64_t kStepBytes = 2 * kTileRows * kTileRowBytes;
+    const int64_t num_bytes = num_cols * int64_t{sizeof(uint16_t)};
+    for (int64_t r = 0; r < num_rows; ++r) {
+      std::byte* out = packed_weights_ + r * kTileRowBytes;
+      int64_t i = 0;
+      for (; i + kTileRowBytes <= num_bytes; i += kTileRowBytes, out += kStepBytes)
+        std::memcpy(out, w + r * row_bytes_ + i, kTileRowBytes);
+      if (i == num_bytes) continue;
+      std::memset(out, 0, kTileRowBytes);
+      std::memcpy(out, w + r * row_bytes_ + i, static_cast<size_t>(num_bytes - i));
+    }
+    return {packed_weights_, kTileRowBytes, kStepBytes};
+  }
+
+  void Compute(const Patch& patch, const ColumnBlock& block) {
     const bool two_row_tiles = patch.shape.num_rows[1] > 0;
     const bool two_groups = patch.shape.num_tokens[1] > 0;
-    if (two_row_tiles && two_groups) return ComputeTiles<2, 2>(patch);
-    if (two_row_tiles) return ComputeTiles<2, 1>(patch);
-    if (two_groups) return ComputeTiles<1, 2>(patch);
-    ComputeTiles<1, 1>(patch);
+    if (two_row_tiles && two_groups) return ComputeTiles<2, 2>(patch, block);
+    if (two_row_tiles) return ComputeTiles<2, 1>(patch, block);
+    if (two_groups) return ComputeTiles<1, 2>(patch, block);
+    ComputeTiles<1, 1>(patch, block);
   }
 
   template <int kRowTiles, int kGroups>
-  void ComputeTiles(const Patch& patch) const {
-    const int64_t num_cols = args_.w.num_cols;
-    const std::byte* w = args_.w.data + patch.first_row * row_bytes_;
-    Tiles::template Zero<0>();
-    if constexpr (kGroups == 2) Tiles::template Zero<1>();
-    if constexpr (kRowTiles == 2) Tiles::template Zero<2>();
-    if constexpr (kRowTiles == 2 && kGroups == 2) Tiles::template Zero<3>();
-    int64_t k = 0;
-    for (; k + kStepCols <= num_cols; k += kStepCols)
-      AddStep<kRowTiles, kGroups>(patch, k, w + k * int64_t{sizeof(uint16_t)}, row_bytes_);
-    if (k < num_cols) {
-      alignas(kTileRowBytes) std::byte tail[2 * kTileRows][kTileRowBytes] = {};
-      const int num_rows = patch.shape.num_rows[0] + patch.shape.num_rows[1];
-      const auto tail_bytes = static_cast<size_t>(num_cols - k) * sizeof(uint16_t);
-      for (int r = 0; r < num_rows; ++r)
-        std::memcpy(tail[r], w + r * row_bytes_ + k * int64_t{sizeof(uint16_t)}, tail_bytes);
-      AddStep<kRowTiles, kGroups>(patch, k, tail[0], kTileRowBytes);
+  void ComputeTiles(const Patch& patch, const ColumnBlock& block) {
+    const bool is_first = block.first == 0;
+    const bool is_last = block.first + block.num == args_.w.num_cols;
+    const auto for_each_sum = [](auto&& body) {
+      body.template operator()<0, 0, 0>();
+      if constexpr (kGroups == 2) body.template operator()<1, 0, 1>();
+      if constexpr (kRowTiles == 2) body.template operator()<2, 1, 0>();
+      if constexpr (kRowTiles == 2 && kGroups == 2) body.template operator()<3, 1, 1>();
+    };
+    auto& sums = sums_[patch.first_token % kBlockTokens / kPatchTokens];
+    for_each_sum([&]<int kTile, int, int>() {
+      if (is_first) {
+        Tiles::template Zero<kTile>();
+      } else {
+        Tiles::template Load<kTile>(sums[kTile], sizeof(sums[kTile][0]));
+      }
+    });
+    AddSteps<kRowTiles, kGroups>(patch, block);
+    for_each_sum([&]<int kTile, int kRowTile, int kGroup>() {
+      Tiles::template Store<kTile>(sums[kTile], sizeof(sums[kTile][0]));
+      if (is_last) WriteOut(patch, kRowTile, kGroup, sums[kTile]);
+    });
+  }
+
+  template <int kRowTiles, int kGroups>
+  void AddSteps(const Patch& patch, const ColumnBlock& block) {
+    const int64_t num_whole = block.num / kStepCols;
+    for (int64_t step = 0; step < num_whole; ++step)
+      AddStep<kRowTiles, kGroups>(patch, block.tiles, step, block.first + step * kStepCols);
+    const int64_t num_left = block.num % kStepCols;
+    if (num_left == 0) return;
+    const int64_t first_col = block.first + num_whole * kStepCols;
+    if (block.tiles.data == packed_weights_) {
+      return AddStep<kRowTiles, kGroups>(patch, block.tiles, num_whole, first_col);
     }
-    StoreTile<0>(patch, 0, 0);
-    if constexpr (kGroups == 2) StoreTile<1>(patch, 0, 1);
-    if constexpr (kRowTiles == 2) StoreTile<2>(patch, 1, 0);
-    if constexpr (kRowTiles == 2 && kGroups == 2) StoreTile<3>(patch, 1, 1);
+    const int num_rows = patch.shape.num_rows[0] + patch.shape.num_rows[1];
+    const WeightTiles tail = Pack(block.tiles.At(num_whole, 0), num_rows, num_left);
+    AddStep<kRowTiles, kGroups>(patch, tail, 0, first_col);
   }
 
-  // Adds the products of columns [k, k + 32), the leading part of the activations first. w: those
-  // columns of the patch's first row.
+  // Adds the products of columns [k, k + 32), the leading part of the activations first.
   template <int kRowTiles, int kGroups>
-  void AddStep(const Patch& patch, int64_t k, const std::byte* w, int64_t w_stride_bytes) const {
-    Tiles::template Load<4>(w, w_stride_bytes);
-    if constexpr (kRowTiles == 2)
-      Tiles::template Load<5>(w + kTileRows * w_stride_bytes, w_stride_bytes);
+  void AddStep(const Patch& patch, const WeightTiles& w, int64_t step, int64_t k) const {
+    Tiles::template Load<4>(w.At(step, 0), w.row_stride);
+    if constexpr (kRowTiles == 2) Tiles::template Load<5>(w.At(step, 1), w.row_stride);
     for (int part = 0; part < num_parts_; ++part) {
       const std::byte* group =
           packed_ + patch.first_token / kGroupTokens * group_bytes_ + part * part_bytes_;
@@ -185,11 +269,10 @@ class TileTask {
     Tiles::template Load<kTile>(group + k / 2 * pair_bytes, pair_bytes);
   }
 
+  using TileSums = float[kTileRows][kGroupTokens];
+
   // Turns a tile from [row][token] to y's [token][row].
-  template <int kTile>
-  void StoreTile(const Patch& patch, int row_tile, int group) const {
-    alignas(kTileRowBytes) float sums[kTileRows][kGroupTokens];
-    Tiles::template Store<kTile>(sums, sizeof(sums[0]));
+  void WriteOut(const Patch& patch, int row_tile, int group, const TileSums& sums) const {
     const int64_t row = patch.first_row + row_tile * kTileRows;
     const int64_t token = patch.first_token + group * kGroupTokens;
     for (int t = 0; t < patch.shape.num_tokens[group]; ++t) {
@@ -205,6 +288,10 @@ class TileTask {
   int64_t part_bytes_;
   int64_t group_bytes_;
   int num_parts_;
+  int64_t block_cols_;
+  PatchShape configured_;
+  alignas(kTileRowBytes) std::byte packed_weights_[2 * kTileRows * kBlockCols * sizeof(uint16_t)];
+  alignas(kTileRowBytes) TileSums sums_[kBlockTokens / kPatchTokens][4];
 };
 
 }  // namespace
