@@ -42,7 +42,7 @@ nlohmann::json RowJson(const BenchRow& row) {
       {"name", row.name},
       {"case", row.variant},
       {"median_us", row.timing.median_us()},
-      {"spread_us", {row.timing.quantile_us(0.25), row.timing.quantile_us(0.75)}},
+      {"quartiles_us", {row.timing.quantile_us(0.25), row.timing.quantile_us(0.75)}},
       {RateKey(row.unit), row.rate()},
       {"share", row.share},
       {"share_of", row.limit}};

@@ -24,7 +24,7 @@ struct ColumnTask {
   const AttentionQuery* query = nullptr;
   int64_t first_kv_head = 0;
   QueryColumns columns;
-  float* out = nullptr;  // row 0 of the sequence, head 0 of the group; strides as the queries
+  float* out = nullptr;  // row 0 of the sequence, head 0 of the first group; strides as the queries
 };
 
 // Where a thread keeps what it works on.
@@ -233,7 +233,8 @@ void Attention::State::WriteOut(const ColumnTask& task, const Workspace& workspa
 void Attention::State::RunTask(const ColumnTask& task, int64_t layer,
                                const Workspace& workspace) const {
   Prepare(task, workspace);
-  for (int64_t i = 0; i < NumChunks(task); ++i) {
+  const int64_t num_chunks = NumChunks(task);
+  for (int64_t i = 0; i < num_chunks; ++i) {
     AttendChunk(task, layer, i, workspace, workspace);
     MergeChunk(task, i, workspace, workspace);
   }

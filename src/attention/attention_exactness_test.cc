@@ -58,8 +58,9 @@ TEST(AttentionExactness, BlocksChunksAndThreadsChangeNoBit) {
                                    0,           IsaName(isa),   1};
       const RandomSequence data(config, c.num_tokens, 42);
       const std::vector<float> wanted = RunCut(config, data, {c.num_tokens});
-      for (const Cut& cut : {Cut{16}, Cut{64, 64}, Cut{7, 7, 2}, Cut{c.num_tokens, 1, 2},
-                             Cut{16, 1, 3}, Cut{1, 100, 2}, Cut{48, 37, 5}}) {
+      for (const Cut& cut :
+           {Cut{16}, Cut{64, 64}, Cut{7, 7, 2}, Cut{c.num_tokens, 1, 2}, Cut{16, 1, 1},
+            Cut{7, 1, 1}, Cut{16, 1, 3}, Cut{1, 100, 2}, Cut{48, 37, 5}}) {
         ASSERT_TRUE(SameBits(wanted, RunCut(config, data, cut)))
             << IsaName(isa) << " " << DTypeName(dtype) << ", H " << c.num_heads << ", D "
             << c.head_dim << ": blocks of " << cut.block_tokens << ", chunks of "

@@ -62,8 +62,9 @@ struct ChunkTask {
   int64_t begin = 0;  // positions, a multiple of kChunkTokens
   int64_t end = 0;    // at most begin + kChunkTokens and kv->length
   const std::byte* packed_queries = nullptr;
-  int64_t num_columns = 0;               // of each head
-  const int64_t* num_visible = nullptr;  // [num_columns]: c sees positions [0, num_visible[c])
+  int64_t num_columns = 0;  // of each head
+  const int64_t* num_visible =
+      nullptr;  // [num_columns], the same for each head: c sees [0, num_visible[c])
   float scale = 1.0f;
   std::byte* scratch = nullptr;
 

@@ -102,18 +102,28 @@ KeyRows SixteenKeys(const ChunkTask& task, int64_t slot, Scratch& scratch) {
   const KvView& kv = *task.kv;
   const int64_t position = task.begin + slot;
   if (kv.RunLength(position) >= kSlotTile) {
-    return {RowAt<Part::kKeys>(task, 0, position), kv.layout.slot_stride};
+    return {RowAt<Side::kKeys>(task, 0, position), kv.layout.slot_stride};
   }
   const int64_t num = std::min(kSlotTile, task.end - position);
   const auto row_bytes = static_cast<size_t>(kv.layout.head_dim) * sizeof(BF16);
   for (int64_t s = 0; s < kSlotTile; ++s) {
     if (s < num) {
-      std::memcpy(scratch.keys[s], RowAt<Part::kKeys>(task, 0, position + s), row_bytes);
+      std::memcpy(scratch.keys[s], RowAt<Side::kKeys>(task, 0, position + s), row_bytes);
     } else {
       std::memset(scratch.keys[s], 0, row_bytes);
     }
   }
   return {reinterpret_cast<const std::byte*>(scratch.keys), sizeof(scratch.keys[0])};
+}
+
+// Asks for what is read after slots [slot, slot + num) of the num_slots that are walked.
+template <Side kSide>
+void PrefetchRows(const ChunkTask& task, int64_t slot, int64_t num, int64_t num_slots) {
+  const KvLayout& layout = task.kv->layout;
+  const AheadRows ahead = RowsAhead<kSide>(task, 0, slot, num_slots);
+  for (int64_t i = 0; i < num; ++i) {
+    Prefetch(ahead, i * layout.slot_stride, layout.head_dim * int64_t{sizeof(BF16)});
+  }
 }
 
 // Two rows of values as the B operand wants them: [16 of D][2], a row of a tile. Null: zeros.
@@ -141,14 +151,11 @@ void PackValues(const ChunkTask& task, int64_t num_slots, Scratch& scratch) {
   const int64_t head_dim = task.kv->layout.head_dim;
   const int64_t num_whole = head_dim / kLanes, num_left = head_dim % kLanes;
   const auto row_at = [&](int64_t s) -> const BF16* {
-    return s < num_slots ? AsBF16(RowAt<Part::kValues>(task, 0, task.begin + s)) : nullptr;
+    return s < num_slots ? AsBF16(RowAt<Side::kValues>(task, 0, task.begin + s)) : nullptr;
   };
   for (int64_t s = 0; s < RoundUp(num_slots, kSlotStep); s += 2) {
     const BF16 *even = row_at(s), *odd = row_at(s + 1);
-    for (int64_t i = s; i < std::min(s + 2, num_slots); ++i) {
-      Prefetch(RowsAhead<Part::kValues>(task, 0, i, num_slots), 0,
-               head_dim * int64_t{sizeof(BF16)});
-    }
+    PrefetchRows<Side::kValues>(task, s, std::min<int64_t>(2, num_slots - s), num_slots);
     const auto out = [&](int64_t tile) {
       return scratch.values[s / kSlotStep][tile][s % kSlotStep / 2];
     };
@@ -209,8 +216,7 @@ void ScoreGroup(const ChunkTask& task, const Group& group, Scratch& scratch) {
                               hn::Set(hn::RebindToSigned<F32Tag>(), int32_t{kGroup}));
   for (int64_t s = 0; s < group.num_seen_by_any; s += kSlotTile) {
     if (group.is_first) {
-      Prefetch(RowsAhead<Part::kKeys>(task, 0, s, group.num_seen_by_any), 0,
-               kSlotTile * task.kv->layout.slot_stride);
+      PrefetchRows<Side::kKeys>(task, s, kSlotTile, group.num_seen_by_any);
     }
     ScoreSlots<Tiles>(SixteenKeys(task, s, scratch), queries, head_dim, scratch);
     for (int64_t c = 0; c < group.num; ++c) {
@@ -283,8 +289,9 @@ void AttendChunk(const ChunkTask& task, const PartialResult& result) {
       result.max[first + c] = softmax.max;
       result.sum[first + c] = softmax.sum;
     }
-    if (group.is_first) {  // with what the last group sees; then the keys are behind, the values
-                           // next
+    // Values of all groups, packed once: after the first group's keys, so that memory is read in
+    // the order in which it is asked for.
+    if (group.is_first) {
       PackValues(task, task.VisibleHere(task.num_columns - 1), scratch);
     }
     AddValues<Tiles>(task, group, result, scratch);

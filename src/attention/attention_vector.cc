@@ -1,13 +1,14 @@
 // The attention kernel over vectors: compiled once for each vector implementation.
 //
 // Order of operations, for each column on its own:
-//   score[s] = scale * tree(lanes of sum_d q[d] k[s][d]), d ascending in pairs of vectors, FMA
+//   score[s] = scale * tree(lanes of sum_d q[d] k[s][d]), d ascending in pairs of vectors
 //   max      = over the visible s: exact in any order
 //   p[s]     = exp(score[s] - max);  sum = tree(lanes of sum_s p[s]), s ascending in vector steps
-//   out[d]   = sum_s p[s] v[s][d], s ascending, FMA
-// The two vectors of a pair hold consecutive elements; for bf16 those of even and of odd index.
-// Several columns share a load of k or v, and several slots the shuffles of their trees; that
-// changes no operation of any of them.
+//   out[d]   = sum_s p[s] v[s][d], s ascending
+// Products are added by FMA (scalar: a rounded product, then the sum). The two vectors of a pair
+// hold consecutive elements; of bf16 those of even and of odd index, unless rows are widened to f32
+// first. Several columns share a load of k or v, and several slots the shuffles of their trees;
+// that changes no operation of any of them.
 
 #include <algorithm>
 #include <cstring>
@@ -44,12 +45,12 @@ constexpr int64_t kTileColumns = 4;
 template <int64_t kColumns>
 constexpr int64_t kTileSlots = kLanes >= kColumns ? kLanes / kColumns : 1;
 
-// Vectors of a row of values, and with kColumns columns 16 accumulators, of 16 registers 8: two FMA
-// ports with a latency of 4 need 8.
+// Accumulators: two FMA ports with a latency of 4 need 8; 32 registers hold 16 and their operands.
+constexpr int64_t kSums = HWY_CAP_GE512 ? 16 : 8;
+
+// Vectors of a row of values that are summed at once.
 template <int64_t kColumns>
-constexpr int64_t kTileVectors = (HWY_CAP_GE512 ? 16 : 8) / kColumns < 8
-                                     ? (HWY_CAP_GE512 ? 16 : 8) / kColumns
-                                     : 8;
+constexpr int64_t kTileVectors = std::min<int64_t>(kSums / kColumns, 8);
 
 int64_t PaddedDim(int64_t head_dim) { return RoundUp(head_dim, kPair); }
 
@@ -213,12 +214,12 @@ class ColumnTile {
   }
 
   void Attend() {
-    ForEachRows<Part::kKeys>([&](int64_t head, const Rows& rows) {
+    ForEachRows<Side::kKeys>([&](int64_t head, const Rows& rows) {
       ScoreRows<kRowType, kColumns>(Queries(head), rows, padded_dim_, Scores(head));
     });
     for (int64_t head = 0; head < task_.num_kv_heads; ++head) TakeSoftmax(head);
     std::fill_n(scratch_.out, task_.num_kv_heads * kColumns * kMaxHeadDim, 0.0f);
-    ForEachRows<Part::kValues>([&](int64_t head, const Rows& rows) { AddValues(head, rows); });
+    ForEachRows<Side::kValues>([&](int64_t head, const Rows& rows) { AddValues(head, rows); });
     for (int64_t head = 0; head < task_.num_kv_heads; ++head) WriteOut(head);
   }
 
@@ -234,9 +235,9 @@ class ColumnTile {
   float* Out(int64_t head) const { return scratch_.out + head * kColumns * kMaxHeadDim; }
 
   // Rows that any column sees. Those of the first tile fetch ahead; for others they are near.
-  template <Part kPart, class Body>
+  template <Side kSide, class Body>
   void ForEachRows(Body&& body) {
-    ForEachRun<kPart>(task_, seen_by_any(), [&](int64_t head, Rows rows) {
+    ForEachRun<kSide>(task_, seen_by_any(), [&](int64_t head, Rows rows) {
       if (first_column_ > 0) rows.ahead = {rows.data, rows.data};
       if (kRowType != task_.kv->layout.dtype || padded_dim_ != task_.kv->layout.head_dim) {
         rows = Widen(rows, task_.kv->layout, scratch_.widened);

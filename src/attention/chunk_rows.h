@@ -19,9 +19,10 @@ inline constexpr int64_t kRunSlots = 16;
 inline constexpr int64_t kNearRuns = 1;
 inline constexpr int64_t kFarRuns = 4;
 
-enum class Part { kKeys, kValues };
+enum class Side { kKeys, kValues };
 
-// Where the rows lie that are read kNearRuns and kFarRuns later than others.
+// Where the rows lie that are read kNearRuns and kFarRuns later than others: to be asked for, never
+// read from here.
 struct AheadRows {
   const std::byte* near = nullptr;
   const std::byte* far = nullptr;
@@ -41,10 +42,10 @@ struct Rows {
   }
 };
 
-template <Part kPart>
+template <Side kSide>
 const std::byte* RowAt(const ChunkTask& task, int64_t head, int64_t position) {
   const int64_t kv_head = task.first_kv_head + head;
-  return kPart == Part::kKeys ? task.kv->Key(task.layer, kv_head, position)
+  return kSide == Side::kKeys ? task.kv->Key(task.layer, kv_head, position)
                               : task.kv->Value(task.layer, kv_head, position);
 }
 
@@ -52,38 +53,38 @@ const std::byte* RowAt(const ChunkTask& task, int64_t head, int64_t position) {
 // Keys of slots [0, num_slots) are followed by their values, and those by the keys of the next
 // chunk. This is the row that is read kRuns runs after that of (head, slot); the row itself where
 // none is.
-template <Part kPart, int64_t kRuns>
+template <Side kSide, int64_t kRuns>
 const std::byte* RowAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
   const int64_t next_head = (head + kRuns) % task.num_kv_heads;
   const int64_t next = slot + (head + kRuns) / task.num_kv_heads * kRunSlots;
-  const int64_t next_of_part = next - num_slots;
-  if (next < num_slots) return RowAt<kPart>(task, next_head, task.begin + next);
-  if (kPart == Part::kKeys && next_of_part < num_slots) {
-    return RowAt<Part::kValues>(task, next_head, task.begin + next_of_part);
+  const int64_t next_of_side = next - num_slots;
+  if (next < num_slots) return RowAt<kSide>(task, next_head, task.begin + next);
+  if (kSide == Side::kKeys && next_of_side < num_slots) {
+    return RowAt<Side::kValues>(task, next_head, task.begin + next_of_side);
   }
-  const int64_t position = task.begin + kChunkTokens + next_of_part;
-  if (kPart == Part::kValues && position < task.kv->length) {
-    return RowAt<Part::kKeys>(task, next_head, position);
+  const int64_t position = task.begin + kChunkTokens + next_of_side;
+  if (kSide == Side::kValues && position < task.kv->length) {
+    return RowAt<Side::kKeys>(task, next_head, position);
   }
-  return RowAt<kPart>(task, head, task.begin + slot);
+  return RowAt<kSide>(task, head, task.begin + slot);
 }
 
-template <Part kPart>
+template <Side kSide>
 AheadRows RowsAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
-  return {RowAhead<kPart, kNearRuns>(task, head, slot, num_slots),
-          RowAhead<kPart, kFarRuns>(task, head, slot, num_slots)};
+  return {RowAhead<kSide, kNearRuns>(task, head, slot, num_slots),
+          RowAhead<kSide, kFarRuns>(task, head, slot, num_slots)};
 }
 
 // Calls body(head, Rows) for slots [0, num_slots) of the chunk: at most kRunSlots at once, and of
 // one block.
-template <Part kPart, class Body>
+template <Side kSide, class Body>
 void ForEachRun(const ChunkTask& task, int64_t num_slots, Body&& body) {
   for (int64_t s = 0; s < num_slots;) {
     const int64_t position = task.begin + s;
     const int64_t num = std::min({task.kv->RunLength(position), num_slots - s, kRunSlots});
     for (int64_t head = 0; head < task.num_kv_heads; ++head) {
-      body(head, Rows{RowAt<kPart>(task, head, position), task.kv->layout.slot_stride, s, num,
-                      RowsAhead<kPart>(task, head, s, num_slots)});
+      body(head, Rows{RowAt<kSide>(task, head, position), task.kv->layout.slot_stride, s, num,
+                      RowsAhead<kSide>(task, head, s, num_slots)});
     }
     s += num;
   }

@@ -14,7 +14,8 @@ namespace {
 std::vector<float> ManyNumbers() {
   std::mt19937 random(1);
   std::vector<float> numbers;
-  for (int i = 0; i < 1 << 20; ++i) numbers.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+  for (int i = 0; i < 1 << 20; ++i)
+    numbers.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
   for (uint32_t exponent = 0; exponent < 256; ++exponent) {
     for (const uint32_t mantissa : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x3000u, 0x7fffu, 0x8000u,
                                     0x8001u, 0x18000u, 0x7fffffu}) {

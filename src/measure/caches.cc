@@ -33,7 +33,8 @@ int64_t LastLevelCacheBytes() {
   for (int64_t cpu = 0;; ++cpu) {
     const fs::path caches =
         fs::path("/sys/devices/system/cpu") / ("cpu" + std::to_string(cpu)) / "cache";
-    if (!fs::exists(caches)) return total_bytes;
+    std::error_code ignored;
+    if (!fs::exists(caches.parent_path(), ignored)) return total_bytes;
     for (int64_t i = 0;; ++i) {
       const fs::path cache = caches / ("index" + std::to_string(i));
       const int64_t level = ReadNumber(cache / "level");

@@ -118,6 +118,7 @@ constexpr int64_t kPatchTokens = 2 * kGroupTokens;
 constexpr int64_t kBlockCols = 512;    // 32 KiB of weights
 constexpr int64_t kBlockTokens = 512;  // 64 KiB of sums
 
+// Lies on a thread's stack: 96 KiB.
 template <class Tiles>
 class TileTask {
  public:
@@ -128,7 +129,8 @@ class TileTask {
         part_bytes_(PartBytes(args.w.num_cols)),
         group_bytes_(GroupBytes(args.w.num_cols)),
         num_parts_(NumParts(args.precision)),
-        block_cols_(args.num_tokens <= kPatchTokens ? args.w.num_cols : kBlockCols) {}
+        copies_weights_(args.num_tokens > kPatchTokens),
+        block_cols_(copies_weights_ ? kBlockCols : args.w.num_cols) {}
 
   // Computes rows [begin, end) for all tokens. All tokens pass over two tiles of rows before the
   // next.
@@ -150,11 +152,11 @@ class TileTask {
     const int64_t num_rows = std::min<int64_t>(2 * kTileRows, end_row - row);
     const std::byte* w = args_.w.data + row * row_bytes_ + col * int64_t{sizeof(uint16_t)};
     WeightTiles tiles{w, row_bytes_, kTileRowBytes};
-    if (args_.num_tokens > kPatchTokens) tiles = Pack(w, num_rows, num_cols);
+    if (copies_weights_) tiles = CopyTiles(w, num_rows, num_cols);
     const int64_t end_token = std::min(first_token + kBlockTokens, args_.num_tokens);
     for (int64_t token = first_token; token < end_token; token += kPatchTokens) {
       const Patch patch{ShapeAt(row, end_row, token), row, token};
-      if (!(patch.shape == configured_)) Tiles::Configure(ConfigOf(patch.shape));
+      if (patch.shape != configured_) Tiles::Configure(ConfigOf(patch.shape));
       configured_ = patch.shape;
       Compute(patch, {tiles, col, num_cols});
     }
@@ -179,7 +181,7 @@ class TileTask {
   }
 
   // Copies rows of up to kBlockCols columns, tile by tile, with zeros up to a whole step.
-  WeightTiles Pack(const std::byte* w, int64_t num_rows, int64_t num_cols) {
+  WeightTiles CopyTiles(const std::byte* w, int64_t num_rows, int64_t num_cols) {
     constexpr int64_t kStepBytes = 2 * kTileRows * kTileRowBytes;
     const int64_t num_bytes = num_cols * int64_t{sizeof(uint16_t)};
     for (int64_t r = 0; r < num_rows; ++r) {
@@ -236,11 +238,11 @@ class TileTask {
     const int64_t num_left = block.num % kStepCols;
     if (num_left == 0) return;
     const int64_t first_col = block.first + num_whole * kStepCols;
-    if (block.tiles.data == packed_weights_) {
+    if (copies_weights_) {
       return AddStep<kRowTiles, kGroups>(patch, block.tiles, num_whole, first_col);
     }
     const int num_rows = patch.shape.num_rows[0] + patch.shape.num_rows[1];
-    const WeightTiles tail = Pack(block.tiles.At(num_whole, 0), num_rows, num_left);
+    const WeightTiles tail = CopyTiles(block.tiles.At(num_whole, 0), num_rows, num_left);
     AddStep<kRowTiles, kGroups>(patch, tail, 0, first_col);
   }
 
@@ -288,6 +290,7 @@ class TileTask {
   int64_t part_bytes_;
   int64_t group_bytes_;
   int num_parts_;
+  bool copies_weights_;
   int64_t block_cols_;
   PatchShape configured_;
   alignas(kTileRowBytes) std::byte packed_weights_[2 * kTileRows * kBlockCols * sizeof(uint16_t)];

@@ -34,10 +34,11 @@ struct StepTimes {
   std::vector<double> concatenated_us;
 };
 
-// A text, cut around the first token that another text has otherwise. Joined, it is the whole.
+// A text, cut around what its first token shows that another text has otherwise. Joined, it is the
+// whole.
 struct PartedText {
   std::string same;
-  std::string token;  // empty: no token is another
+  std::string token;  // empty: no token is another, or it never became a whole character
   std::string rest;
 
   std::string Whole() const { return same + token + rest; }

@@ -33,16 +33,16 @@ std::string Caught(const BugTrace& trace, size_t num_tokens) {
 }
 
 // The text of new tokens, cut around token `parting`; -1: not cut.
-PartedText Part(const Model& model, std::span<const int32_t> tokens, int64_t parting) {
+PartedText CutAround(const Model& model, std::span<const int32_t> tokens, int64_t parting) {
+  const int64_t num_same = parting < 0 ? std::ssize(tokens) : parting;
   PartedText text;
   TextStream stream(model);
   for (int64_t i = 0; i < std::ssize(tokens); ++i) {
-    std::string& part = i == parting                  ? text.token
-                        : parting >= 0 && i > parting ? text.rest
-                                                      : text.same;
+    // A character that is not whole yet shows with a later token.
+    std::string& part = i < num_same ? text.same : text.token.empty() ? text.token : text.rest;
     part += stream.Append(tokens[static_cast<size_t>(i)]);
   }
-  (parting >= 0 ? text.rest : text.same) += stream.Finish();
+  (num_same == std::ssize(tokens) ? text.same : text.rest) += stream.Finish();
   return text;
 }
 
@@ -55,8 +55,8 @@ BugTrace Compare(const Model& model, PlantedBug bug, const GreedyRun& healthy,
   trace.first_wrong_logits = FirstWrongLogits(healthy, planted);
   const auto parting = std::ranges::mismatch(healthy.tokens, planted.tokens).in1;
   if (parting != healthy.tokens.end()) trace.first_wrong_token = parting - healthy.tokens.begin();
-  trace.healthy = Part(model, healthy.tokens, trace.first_wrong_token);
-  trace.planted = Part(model, planted.tokens, trace.first_wrong_token);
+  trace.healthy = CutAround(model, healthy.tokens, trace.first_wrong_token);
+  trace.planted = CutAround(model, planted.tokens, trace.first_wrong_token);
   return trace;
 }
 
@@ -79,7 +79,7 @@ Result<ProofSection> ProveBugsAreCaught(ProofContext& context) {
         const GreedyRun planted,
         RunGreedy(*subject, context.prompts[0], context.num_tokens, context.vocab_size()));
     BugTrace trace = Compare(context.model, bug, healthy, planted);
-    trace.prompt = Part(context.model, context.prompts[0], -1).Whole();
+    trace.prompt = CutAround(context.model, context.prompts[0], -1).Whole();
     section.claims.push_back({fmt::format("{}: {}", trace.name, trace.description),
                               Caught(trace, healthy.tokens.size()), trace.first_wrong_logits >= 0});
     context.proof.bugs.push_back(trace);

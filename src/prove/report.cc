@@ -113,6 +113,7 @@ void AddLines(TemplateDictionary& chart, const StepTimes& times, const ChartFram
 
 void AddStepChart(TemplateDictionary& page, const StepTimes& times, const Drawing& drawing) {
   const ChartFrame frame{drawing.width, 320, 60, 112, 12, 44};
+  for (const Line& line : LinesOf(times)) KVICK_CHECK(!line.times_us.empty());
   const auto last = static_cast<double>(times.positions.back());
   const Scale::Interval range = RangeOf(times);
   const Scale x = Scale::Linear({0, last}, {frame.left, frame.plot_right()});
@@ -246,8 +247,8 @@ void SetSummary(TemplateDictionary& page, const Proof& proof, std::string_view m
   Set(page, "COUNT", fmt::format("{} of {} claims hold", count.held, count.all));
   Set(page, "MODEL", proof.model_path);
   Set(page, "MACHINE",
-      fmt::format("{}, {} threads, reads {:.1f} GB/s", proof.isa, proof.num_threads,
-                  proof.read_gbps));
+      fmt::format("{}, {} thread{}, reads {:.1f} GB/s", proof.isa, proof.num_threads,
+                  proof.num_threads == 1 ? "" : "s", proof.read_gbps));
   Set(page, "MADE_BY", made_by);
   if (!proof.injected.empty()) Set(Add(page, "INJECTED"), "NAME", proof.injected);
 }

@@ -31,10 +31,10 @@ class BenchTest(CliTest):
 
     def check_row(self, row, limits):
         rate = "gflops" if row["share_of"] == "matrix" else "gbps"
-        self.assertLessEqual({"name", "case", "median_us", "spread_us", rate, "share", "share_of"},
+        self.assertLessEqual({"name", "case", "median_us", "quartiles_us", rate, "share", "share_of"},
                              set(row))
         self.assertGreater(row["median_us"], 0)
-        low, high = row["spread_us"]
+        low, high = row["quartiles_us"]
         self.assertLessEqual(low, row["median_us"])
         self.assertLessEqual(row["median_us"], high)
         self.assertGreater(row[rate], 0)

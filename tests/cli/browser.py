@@ -1,5 +1,6 @@
 """A page in headless Chromium: what it looks like there, as numbers."""
 
+import html
 import json
 import pathlib
 import re
@@ -22,7 +23,7 @@ _MEASURE = """<script>
     const texts = [...svg.querySelectorAll("text")];
     for (const [i, t] of texts.entries()) {
       const a = box(t), s = box(svg);
-      if (a.left < s.left || a.right > s.right || a.bottom > s.bottom + 1) cut.push(t.textContent);
+      if (a.left < s.left || a.right > s.right || a.top < s.top - 1 || a.bottom > s.bottom + 1) cut.push(t.textContent);
       for (const u of texts.slice(i + 1))
         if (meet(a, box(u))) overlapping.push(t.textContent + " | " + u.textContent);
     }
@@ -57,4 +58,4 @@ def measure(page, width, scheme):
     title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
     if title is None:
         raise AssertionError(f"chromium did not run the page: {done.stdout}\n{done.stderr}")
-    return json.loads(title[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    return json.loads(html.unescape(title[1]))
