@@ -15,6 +15,10 @@ void BenchOptions::AddTo(CLI::App& app) {
       ->capture_default_str();
   app.add_option("-t,--threads", num_threads, "default: all cores that the process may use")
       ->check(CLI::Range(1, 1024));
+  AddTimingTo(app);
+}
+
+void BenchOptions::AddTimingTo(CLI::App& app) {
   app.add_option("--seconds", row_seconds, "how long each row is timed")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();

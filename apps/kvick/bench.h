@@ -25,7 +25,8 @@ struct BenchOptions {
   uint64_t working_set_bytes = 0;  // 0: what exceeds the caches of the machine
   bool json = false;
 
-  void AddTo(CLI::App& app);
+  void AddTo(CLI::App& app);        // all of them
+  void AddTimingTo(CLI::App& app);  // but those of kernels: isa and threads
 };
 
 // --geometry: the name of a known model.

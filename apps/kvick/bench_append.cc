@@ -243,7 +243,7 @@ Verb AddBenchAppend(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
       ->capture_default_str();
   AddCacheTypeOption(app, options->cache_type);
-  options->AddTo(app);
+  options->AddTimingTo(app);
   app.footer("Example: kvick bench append --context 4096");
   return [options] { return RunAppend(*options); };
 }

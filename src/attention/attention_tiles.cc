@@ -30,6 +30,7 @@
 #define HWY_COMPILE_ONLY_STATIC
 #include "attention/prefetch-inl.h"
 #include "attention/softmax-inl.h"
+#include "base/simd_store-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -224,18 +225,6 @@ void ScoreGroup(const ChunkTask& task, const Group& group, Scratch& scratch) {
                 &scratch.scores[c][s]);
     }
   }
-}
-
-// To nearest, ties to even; NaN stays NaN. The hardware's conversion flushes denormals.
-void StoreBF16(F32Vector value, BF16* out) {
-  const hn::RebindToUnsigned<F32Tag> d32;
-  const hn::Rebind<uint16_t, F32Tag> d16;
-  const auto bits = hn::BitCast(d32, value);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
-  const auto rounded = hn::Add(hn::Add(bits, hn::Set(d32, 0x7fffu)), odd);
-  const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000u));
-  const auto chosen = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(value)), quiet, rounded);
-  hn::Store(hn::TruncateTo(d16, hn::ShiftRight<16>(chosen)), d16, out);
 }
 
 // out[c][d] = sum_s weights[c][s] values[s][d], 16 of D at a time. Tiles: 0 out, 1 weights, 2

@@ -12,6 +12,7 @@
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
 #include "base/simd_load-inl.h"
+#include "base/simd_store-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,17 +21,6 @@ namespace {
 
 constexpr F32Tag kTag;
 constexpr int64_t kLanes = hn::MaxLanes(F32Tag());
-
-void StoreBF16(F32Vector value, uint16_t* out) {
-  const hn::RebindToUnsigned<F32Tag> d32;
-  const auto bits = hn::BitCast(d32, value);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
-  const auto rounded = hn::Add(hn::Add(bits, hn::Set(d32, 0x7fffu)), odd);
-  const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000u));
-  const auto chosen = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(value)), quiet, rounded);
-  const hn::Rebind<uint16_t, F32Tag> d16;
-  hn::StoreU(hn::TruncateTo(d16, hn::ShiftRight<16>(chosen)), d16, out);
-}
 
 void StoreF16(F32Vector value, uint16_t* out) {
 #if HWY_TARGET == HWY_SCALAR
@@ -53,6 +43,7 @@ void ToF16(const float* src, int64_t n, uint16_t* dst) {
   for (; i < n; ++i) dst[i] = F32ToF16(src[i]);
 }
 
+// Returns how many were converted: all but those behind the last whole vector.
 template <DType kType>
 int64_t WholeVectorsToF32(const std::byte* src, int64_t n, float* dst) {
   int64_t i = 0;
@@ -60,7 +51,6 @@ int64_t WholeVectorsToF32(const std::byte* src, int64_t n, float* dst) {
   return i;
 }
 
-// Returns how many were converted: all but those behind the last whole vector.
 int64_t BF16VectorsToF32(const std::byte* src, int64_t n, float* dst) {
   return WholeVectorsToF32<DType::kBF16>(src, n, dst);
 }
