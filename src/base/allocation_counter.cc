@@ -24,6 +24,10 @@ void* operator new(size_t num_bytes) {
   if (void* memory = std::malloc(num_bytes)) return memory;
   throw std::bad_alloc();
 }
+void* operator new(size_t num_bytes, const std::nothrow_t&) noexcept {  // std::stable_partition
+  ++num_allocations;
+  return std::malloc(num_bytes);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
