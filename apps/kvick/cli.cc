@@ -13,6 +13,8 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "formats/quoted.h"
+#include "formats/utf8.h"
 
 namespace kvick::cli {
 
@@ -92,6 +94,17 @@ Result<std::string> ReadText(const std::string& path) {
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (file.bad()) return Fail(ErrorCode::kIo, "{}: cannot be read", path);
   return text;
+}
+
+std::string ShownName(const std::string& name) {
+  std::string_view rest = name;
+  while (!rest.empty()) {
+    const Utf8Unit unit = NextUtf8(rest);
+    const auto byte = static_cast<unsigned char>(rest.front());
+    if (unit.kind != Utf8Kind::kCharacter || byte < 0x20 || byte == 0x7f) return Quoted(name);
+    rest.remove_prefix(unit.num_bytes);
+  }
+  return name;
 }
 
 void PrintJson(const nlohmann::json& object) {

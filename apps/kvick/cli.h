@@ -56,6 +56,10 @@ Result<std::vector<int32_t>> ParseTokens(std::string_view text);
 // A whole file; "-" is stdin.
 Result<std::string> ReadText(const std::string& path);
 
+// A name from the command line as a terminal or a page can show it: as it is, or quoted and escaped
+// where it holds control characters or is no UTF-8.
+std::string ShownName(const std::string& name);
+
 // One JSON object on a line of stdout. Bytes that are no UTF-8 become U+FFFD.
 void PrintJson(const nlohmann::json& object);
 

@@ -214,20 +214,25 @@ Verb AddPlan(CLI::App& app) {
   app.add_option("--requests", options->num_requests, "requests side by side")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
       ->capture_default_str();
-  app.add_option("--mean-tokens", options->mean_tokens, "tokens a request holds on average")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
-      ->capture_default_str();
+  auto* mean = app.add_option("--mean-tokens", options->mean_tokens,
+                              "tokens a request holds on average; default: 1000, or all of -c")
+                   ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
   app.add_option("--block-tokens", options->block_tokens, "tokens in a block of the paged cache")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
       ->capture_default_str();
   app.add_option("--memory", options->memory_bytes, "of the machine, as in 24GiB; default 24 GiB")
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
   app.add_option("--cache-type-k", options->cache_type, "-ctk: number type of the cache")
       ->check(CLI::IsMember({"bf16", "f16", "f32"}))
       ->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");
   app.footer("Example: kvick plan llama-3-8b --requests 8 --mean-tokens 1000");
-  return [options] { return RunPlan(*options); };
+  return [options, mean] {
+    if (mean->empty())
+      options->mean_tokens = std::min(options->mean_tokens, options->context_tokens);
+    return RunPlan(*options);
+  };
 }
 
 }  // namespace kvick::cli

@@ -124,7 +124,7 @@ Status RunProve(const ProveVerbOptions& options) {
   prove.num_allocations = NumAllocations;
   KVICK_ASSIGN_OR_RETURN(Proof proof, Prove(*model, prove));
   progress.Clear();
-  proof.model_path = options.model.empty() ? kDemoModelName : options.model;
+  proof.model_path = options.model.empty() ? kDemoModelName : ShownName(options.model);
   if (options.json) {
     PrintJson(ProofJson(proof));
   } else {
@@ -143,14 +143,17 @@ Verb AddProve(CLI::App& app) {
   app.add_option("-m,--model", options->model,
                  "GGUF file or Hugging Face folder; default: the demo model in the program");
   app.add_option("-n,--predict", options->prove.num_tokens, "new tokens of each text")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{2}, kMostTokens))
       ->capture_default_str();
   app.add_option("--inject", options->inject, "leave a bug planted: the proof must fail")
       ->check(CLI::IsMember({"rope", "mask", "reset", "heads"}));
+  std::vector<std::string> isas = {"auto"};
+  for (const IsaInfo& isa : KnownIsas()) isas.emplace_back(isa.name);
   app.add_option("--isa", options->prove.isa, "implementation of the kernels")
+      ->check(CLI::IsMember(std::move(isas)))
       ->capture_default_str();
   app.add_option("-t,--threads", options->prove.num_threads, "default: all usable cores")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1024));
   app.add_option("--report", options->report, "also write the proof as one HTML page");
   app.add_flag("--json", options->json, "print one JSON object");
   app.footer("Example: kvick prove -m model.gguf");

@@ -64,7 +64,7 @@ Result<ProofSection> ProveAccuracy(ProofContext& context) {
   const DType kv_dtype = subject->runner().kv_dtype();
   const double bound = ErrorBound(kv_dtype);
   return ProofSection{
-      "accuracy",
+      {},
       {},
       {{fmt::format("logits of {} tokens against double precision, {} cache: at most {:.1e}",
                     text.size(), DTypeName(kv_dtype), bound),

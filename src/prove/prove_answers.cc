@@ -24,7 +24,7 @@ Result<ProofSection> ProveAnswers(ProofContext& context) {
   KVICK_ASSIGN_OR_RETURN(const auto cached, SubjectUnderProof(context));
   KVICK_ASSIGN_OR_RETURN(const auto recomputed,
                          RecomputedSubject::Create(context.model, context.Subjects()));
-  ProofSection section{"answers", {}, {}};
+  ProofSection section;
   for (const auto& prompt : context.prompts) {
     KVICK_ASSIGN_OR_RETURN(const GreedyRun with,
                            RunGreedy(*cached, prompt, context.num_tokens, context.vocab_size()));

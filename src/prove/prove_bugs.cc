@@ -69,7 +69,7 @@ Result<ProofSection> ProveBugsAreCaught(ProofContext& context) {
   KVICK_ASSIGN_OR_RETURN(
       const GreedyRun healthy,
       RunGreedy(*recomputed, context.prompts[0], context.num_tokens, context.vocab_size()));
-  ProofSection section{"bugs", {}, {}};
+  ProofSection section;
   for (const PlantedBug bug : kPlantedBugs) {
     KVICK_ASSIGN_OR_RETURN(const auto subject,
                            MakePlantedSubject(context.model, bug, context.Subjects()));

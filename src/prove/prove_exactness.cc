@@ -157,7 +157,7 @@ class ExactnessProof {
   const ProofContext& context_;
   std::vector<int32_t> text_;
   std::vector<float> wanted_;
-  ProofSection section_{"exactness", {}, {}};
+  ProofSection section_;
 };
 
 }  // namespace

@@ -68,7 +68,7 @@ Result<ProofSection> ProveHiddenCost(ProofContext& context) {
   const KvConfig paged = PagedConfig();
   KVICK_ASSIGN_OR_RETURN(const KvLayout layout, KvLayout::Create(paged));
   const int64_t token_bytes = layout.BytesPerToken();
-  WasteFigures& waste = context.proof.waste;
+  WasteFigures waste;
   waste.num_requests = kNumRequests;
   waste.context_tokens = kContextTokens;
   waste.used_tokens = kUsedTokens;
@@ -78,11 +78,13 @@ Result<ProofSection> ProveHiddenCost(ProofContext& context) {
   KVICK_ASSIGN_OR_RETURN(waste.contiguous_requests_that_fit, CountAdmitted(contiguous));
   KVICK_ASSIGN_OR_RETURN(waste.paged_requests_that_fit, CountAdmitted(paged));
 
+  context.proof.waste = waste;
+
   const int64_t used = kNumRequests * kUsedTokens * token_bytes;
   const int64_t request_blocks = CeilDiv(kUsedTokens, kBlockTokens);
   const int64_t wanted_fit = paged.num_blocks / request_blocks;
   return ProofSection{
-      "hidden_cost",
+      {},
       {},
       {UsageClaim("contiguous", waste.contiguous, waste.memory_bytes, used),
        UsageClaim("paged", waste.paged, kNumRequests * request_blocks * layout.block_stride, used),

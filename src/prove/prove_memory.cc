@@ -59,7 +59,7 @@ Status AddRequest(const char* name, const KvConfig& geometry, int64_t num_tokens
 }  // namespace
 
 Result<ProofSection> ProveMemory(ProofContext& context) {
-  ProofSection section{"memory", {}, {}};
+  ProofSection section;
   const ModelInfo& info = context.model.info();
   const int64_t num_tokens = std::min<int64_t>(info.max_positions, 8192);
   KVICK_RETURN_IF_ERROR(

@@ -96,6 +96,12 @@ double Slope(std::span<const int64_t> positions, std::span<const double> times) 
   return xx > 0 ? xy / xx : 0;
 }
 
+std::string Growth(const StepTimes& times, double slope) {
+  return fmt::format("{:.0f} us at {} tokens, {:.0f} us at {}: {:.5f} us a token",
+                     times.cached_us.front(), times.positions.front(), times.cached_us.back(),
+                     times.positions.back(), slope);
+}
+
 // A step must read the keys and values of all positions before it. Reading them at a tenth of what
 // memory gives is "flat": what is asked is that nothing else grows.
 Claim FlatClaim(const ProofContext& context, const StepTimes& times, int64_t token_bytes) {
@@ -107,10 +113,18 @@ Claim FlatClaim(const ProofContext& context, const StepTimes& times, int64_t tok
       fmt::format("a cached step grows by no more than reading its {} bytes a token: 10 x {:.5f} "
                   "us at {:.1f} GB/s, and noise",
                   token_bytes, physics, context.proof.read_gbps),
-      fmt::format("{:.0f} us at {} tokens, {:.0f} us at {}: {:.5f} us a token",
-                  times.cached_us.front(), times.positions.front(), times.cached_us.back(),
-                  times.positions.back(), slope),
-      slope <= 10 * physics + noise};
+      Growth(times, slope), slope <= 10 * physics + noise};
+}
+
+// Where arithmetic is done one number at a time, memory is no measure: recomputing is.
+Claim FlatBesideRecomputingClaim(const StepTimes& times) {
+  const double slope = Slope(times.positions, times.cached_us);
+  const double recomputed = Slope(times.positions, times.recomputed_us);
+  return {
+      fmt::format("a cached step grows by no more than a tenth of what recomputing does: {:.5f} "
+                  "us a token",
+                  recomputed / 10),
+      Growth(times, slope), slope <= recomputed / 10};
 }
 
 Claim RecomputedClaim(const StepTimes& times) {
@@ -150,11 +164,12 @@ Result<ProofSection> ProveSpeed(ProofContext& context) {
 
   const int64_t token_bytes = cached->cache().layout().BytesPerToken();
   const int64_t num_copied = CountCopiedRows(8192);
+  const bool computes_slowly = context.proof.isa == "scalar" || context.proof.isa == "amx-emulated";
   const bool stayed = cached->cache().k(0).data == buffer;
   return ProofSection{
-      "speed",
       {},
-      {FlatClaim(context, times, token_bytes),
+      {},
+      {computes_slowly ? FlatBesideRecomputingClaim(times) : FlatClaim(context, times, token_bytes),
        RecomputedClaim(times),
        {"growing a tensor to 8,192 tokens by concatenation copies 33,550,336 token rows",
         fmt::format("{} rows copied; the preallocated buffer {}", num_copied,

@@ -29,7 +29,7 @@ Result<ProofSection> ProveStability(ProofContext& context) {
   const int64_t num_made = num_allocations != nullptr ? num_allocations() - before : 0;
   const bool same_addresses =
       cache.k(0).data == keys && cache.View(subject->sequence())->Key(0, 0, 0) == first_key;
-  ProofSection section{"stability", {}, {}};
+  ProofSection section;
   section.claims.push_back({fmt::format("addresses over {} steps do not change", num_steps),
                             same_addresses ? "unchanged" : "CHANGED", same_addresses});
   if (num_allocations != nullptr) {

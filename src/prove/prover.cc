@@ -40,19 +40,43 @@ int64_t LongestPrompt(std::span<const std::vector<int32_t>> prompts) {
   return static_cast<int64_t>(longest);
 }
 
+// Two new tokens are a decode step, in which a bug can show; the texts of the sections need the
+// rest.
+Status CheckLengths(const ProofContext& context) {
+  constexpr int64_t kLeastTokens = 2, kLeastContext = 128;
+  if (context.options.num_tokens < kLeastTokens) {
+    return Fail(ErrorCode::kInvalidArgument, "prove: {} new tokens, at least {} are wanted",
+                context.options.num_tokens, kLeastTokens);
+  }
+  if (context.model.info().max_positions < kLeastContext) {
+    return Fail(ErrorCode::kUnsupported,
+                "prove: the model has a context of {} tokens, {} are wanted",
+                context.model.info().max_positions, kLeastContext);
+  }
+  return {};
+}
+
+// A section for which the machine lacks the memory is one that does not hold.
+Result<ProofSection> Run(Result<ProofSection> (*prove)(ProofContext&), ProofContext& context) {
+  auto section = prove(context);
+  if (section || section.error().code != ErrorCode::kExhausted) return section;
+  return ProofSection{"", {}, {{"there is memory enough to try", section.error().message, false}}};
+}
+
 struct NamedSection {
+  const char* name;
   const char* title;
   Result<ProofSection> (*prove)(ProofContext& context);
 };
 
-constexpr NamedSection kSections[] = {{"Answers", ProveAnswers},
-                                      {"Exactness", ProveExactness},
-                                      {"Accuracy", ProveAccuracy},
-                                      {"Memory", ProveMemory},
-                                      {"Speed", ProveSpeed},
-                                      {"Stability", ProveStability},
-                                      {"The four bugs", ProveBugsAreCaught},
-                                      {"The hidden cost", ProveHiddenCost}};
+constexpr NamedSection kSections[] = {{"answers", "Answers", ProveAnswers},
+                                      {"exactness", "Exactness", ProveExactness},
+                                      {"accuracy", "Accuracy", ProveAccuracy},
+                                      {"memory", "Memory", ProveMemory},
+                                      {"speed", "Speed", ProveSpeed},
+                                      {"stability", "Stability", ProveStability},
+                                      {"bugs", "The four bugs", ProveBugsAreCaught},
+                                      {"hidden_cost", "The hidden cost", ProveHiddenCost}};
 
 }  // namespace
 
@@ -104,18 +128,14 @@ Result<Proof> Prove(const Model& model, const ProveOptions& options) {
   proof.num_threads = options.num_threads > 0 ? options.num_threads : NumUsableCores();
   if (options.inject) proof.injected = PlantedBugName(*options.inject);
   ProofContext context{model, options, proof, MakePrompts(model)};
+  KVICK_RETURN_IF_ERROR(CheckLengths(context));
   context.num_tokens =
       std::min(options.num_tokens, model.info().max_positions - LongestPrompt(context.prompts));
-  if (context.num_tokens < 1) {
-    return Fail(
-        ErrorCode::kInvalidArgument,
-        "prove: {} new tokens after a prompt of {} in a context of {}, at least 1 is wanted",
-        options.num_tokens, LongestPrompt(context.prompts), model.info().max_positions);
-  }
   KVICK_ASSIGN_OR_RETURN(proof.read_gbps, MeasureReadBandwidth(proof.num_threads));
   for (const NamedSection& named : kSections) {
     if (options.on_section) options.on_section(named.title);
-    KVICK_ASSIGN_OR_RETURN(ProofSection section, named.prove(context));
+    KVICK_ASSIGN_OR_RETURN(ProofSection section, Run(named.prove, context));
+    section.name = named.name;
     section.title = named.title;
     proof.sections.push_back(std::move(section));
   }

@@ -67,6 +67,11 @@ std::array<Line, 3> LinesOf(const StepTimes& times) {
           Line{"cached", "kvick", times.cached_us}};
 }
 
+bool HasAllWays(const StepTimes& times) {
+  return std::ranges::none_of(LinesOf(times),
+                              [](const Line& line) { return line.times_us.empty(); });
+}
+
 Scale::Interval RangeOf(const StepTimes& times) {
   Scale::Interval range{1e18, 0};
   for (const Line& line : LinesOf(times)) {
@@ -113,7 +118,6 @@ void AddLines(TemplateDictionary& chart, const StepTimes& times, const ChartFram
 
 void AddStepChart(TemplateDictionary& page, const StepTimes& times, const Drawing& drawing) {
   const ChartFrame frame{drawing.width, 320, 60, 112, 12, 44};
-  for (const Line& line : LinesOf(times)) KVICK_CHECK(!line.times_us.empty());
   const auto last = static_cast<double>(times.positions.back());
   const Scale::Interval range = RangeOf(times);
   const Scale x = Scale::Linear({0, last}, {frame.left, frame.plot_right()});
@@ -268,7 +272,8 @@ std::string RenderReport(const Proof& proof, std::string_view made_by) {
   SetSummary(page, proof, made_by);
   SetWaste(page, proof.waste);
   for (const Drawing& drawing : kDrawings) {
-    AddStepChart(page, proof.step_times, drawing);
+    if (HasAllWays(proof.step_times)) AddStepChart(page, proof.step_times, drawing);
+    if (proof.waste.memory_bytes == 0) continue;
     AddWasteChart(page, proof.waste, drawing);
     AddFitChart(page, proof.waste, drawing);
   }

@@ -50,6 +50,15 @@ TEST(Report, DrawsEveryLineAndRequestForWideAndForNarrowScreens) {
   EXPECT_EQ(Count(html, "{{"), 0u);
 }
 
+TEST(Report, DrawsNothingThatWasNotMeasured) {
+  Proof proof = SmallProof();
+  proof.step_times = {};
+  proof.waste = {};
+  const std::string html = RenderReport(proof, "me");
+  EXPECT_EQ(Count(html, "<svg"), 0u);
+  EXPECT_EQ(Count(html, "nan"), 0u);
+}
+
 TEST(Report, MarksTheFirstWrongTokenAndNothingWhereAllAreRight) {
   Proof proof = SmallProof();
   EXPECT_EQ(Count(RenderReport(proof, "me"), "<mark>he</mark> is</p>"), 1u);

@@ -4,6 +4,7 @@ comes out on every screen."""
 import functools
 import json
 import pathlib
+import shutil
 import subprocess
 import tempfile
 
@@ -65,8 +66,32 @@ class ProveTest(CliTest):
                     backgrounds.add(seen["background"])
         self.assertEqual(len(backgrounds), 2)
 
+    def test_wrong_use_is_told_from_a_claim_that_fails(self):
+        for options in (("-n", "1"), ("--isa", "mmx"), ("--inject", "typo"), ("-t", "0")):
+            with self.subTest(options=options):
+                self.run_kvick("prove", *options, exit_code=2)
+
+    def test_a_context_that_is_too_short_is_said(self):
+        folder = self.folder / "short"
+        shutil.copytree(kvick_cli.shared("models", "stories260K-hf"), folder)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").chmod(0o644)
+        (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 127}))
+        self.assertIn("a context of 127 tokens, 128 are wanted",
+                      self.run_failing("prove", "-m", folder))
+
+    def test_memory_that_the_machine_lacks_fails_a_section_and_no_more(self):
+        """Address space stands for it; sanitizers take terabytes of that."""
+        if kvick_cli.QUICK:
+            self.skipTest("not under sanitizers")
+        done = subprocess.run(["prlimit", f"--as={3 << 29}", binary(), "prove", "-n", "2", "--json"],
+                              capture_output=True, check=False, timeout=600)
+        holds, _ = self.proof_of(done)
+        self.assertFalse(holds["hidden_cost"])
+        self.assertTrue(holds["answers"] and holds["bugs"])
+
     def test_a_page_that_cannot_be_written_is_said(self):
-        done = subprocess.run([binary(), "prove", "-n", "1", "--report", "/no/such/folder/x.html"],
+        done = subprocess.run([binary(), "prove", "-n", "2", "--report", "/no/such/folder/x.html"],
                               capture_output=True, check=False, timeout=600)
         self.assertEqual(done.returncode, 1)
         self.assertIn("/no/such/folder/x.html: cannot be written", self.sentence(done.stderr))
