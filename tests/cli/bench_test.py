@@ -7,11 +7,12 @@ from kvick_cli import QUICK, CliTest, isas
 
 _DEMO = pathlib.Path(__file__).resolve().parents[2] / "data" / "demo.gguf"
 # On one thread: on a busy machine, passes of microseconds wait for a second one for milliseconds.
-_SMALL = ("--seconds", "0" if QUICK else "0.05", "--working-set", "8MiB", "-t", "1")
+_SHORT = ("--seconds", "0" if QUICK else "0.05", "--working-set", "8MiB")
+_SMALL = (*_SHORT, "-t", "1")
 _SMALL_ATTENTION = ("--geometry", "llama-3.2-1b", "--context", "64", "--new", "8", *_SMALL)
 _SMALL_LINEAR = ("--rows", "96", "--cols", "64", "--tokens", "1,3,65", *_SMALL)
 _SMALL_MODEL = ("-m", _DEMO, "--depth", "40,0", "--sequences", "1,3", "--new", "5", *_SMALL)
-_SMALL_APPEND = ("--geometry", "llama-3.2-1b", "--context", "64", *_SMALL)
+_SMALL_APPEND = ("--geometry", "llama-3.2-1b", "--context", "64", *_SHORT)
 
 
 class BenchTest(CliTest):
