@@ -156,7 +156,9 @@ void PackValues(const ChunkTask& task, int64_t num_slots, Scratch& scratch) {
   };
   for (int64_t s = 0; s < RoundUp(num_slots, kSlotStep); s += 2) {
     const BF16 *even = row_at(s), *odd = row_at(s + 1);
-    PrefetchRows<Side::kValues>(task, s, std::min<int64_t>(2, num_slots - s), num_slots);
+    if (s < num_slots) {
+      PrefetchRows<Side::kValues>(task, s, std::min<int64_t>(2, num_slots - s), num_slots);
+    }
     const auto out = [&](int64_t tile) {
       return scratch.values[s / kSlotStep][tile][s % kSlotStep / 2];
     };
