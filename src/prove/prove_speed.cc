@@ -137,6 +137,27 @@ Claim RecomputedClaim(const StepTimes& times) {
           Slope(times.positions, times.recomputed_us) > 0 && factor > 2};
 }
 
+bool ComputesSlowly(const ProofContext& context) {
+  return context.proof.isa == "scalar" || context.proof.isa == "amx-emulated";
+}
+
+// The fastest of each position in some passes: as many as it takes to look flat on a busy machine,
+// for noise only ever adds, and a step that does grow grows in all of them.
+Status TimeCached(ProofContext& context, CachedSubject& cached, std::span<const int32_t> text) {
+  constexpr int kMostPasses = 5;
+  StepTimes& times = context.proof.step_times;
+  const int64_t token_bytes = cached.cache().layout().BytesPerToken();
+  for (int pass = 0; pass < kMostPasses; ++pass) {
+    KVICK_ASSIGN_OR_RETURN(const std::vector<double> pass_us,
+                           TimeSteps(cached, text, times.positions, context.vocab_size()));
+    if (pass == 0) times.cached_us = pass_us;
+    std::ranges::transform(times.cached_us, pass_us, times.cached_us.begin(),
+                           [](double a, double b) { return std::min(a, b); });
+    if (ComputesSlowly(context) || FlatClaim(context, times, token_bytes).holds) break;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ProofSection> ProveSpeed(ProofContext& context) {
@@ -153,8 +174,7 @@ Result<ProofSection> ProveSpeed(ProofContext& context) {
   const std::vector<int32_t> text = LongText(context, most);
   KVICK_ASSIGN_OR_RETURN(const auto cached, CachedSubject::Create(context.model, options));
   const std::byte* const buffer = cached->cache().k(0).data;
-  KVICK_ASSIGN_OR_RETURN(times.cached_us,
-                         TimeSteps(*cached, text, times.positions, context.vocab_size()));
+  KVICK_RETURN_IF_ERROR(TimeCached(context, *cached, text));
   KVICK_ASSIGN_OR_RETURN(const auto concatenated,
                          ConcatenatedSubject::Create(context.model, options));
   KVICK_ASSIGN_OR_RETURN(times.concatenated_us,
@@ -164,12 +184,12 @@ Result<ProofSection> ProveSpeed(ProofContext& context) {
 
   const int64_t token_bytes = cached->cache().layout().BytesPerToken();
   const int64_t num_copied = CountCopiedRows(8192);
-  const bool computes_slowly = context.proof.isa == "scalar" || context.proof.isa == "amx-emulated";
   const bool stayed = cached->cache().k(0).data == buffer;
   return ProofSection{
       {},
       {},
-      {computes_slowly ? FlatBesideRecomputingClaim(times) : FlatClaim(context, times, token_bytes),
+      {ComputesSlowly(context) ? FlatBesideRecomputingClaim(times)
+                               : FlatClaim(context, times, token_bytes),
        RecomputedClaim(times),
        {"growing a tensor to 8,192 tokens by concatenation copies 33,550,336 token rows",
         fmt::format("{} rows copied; the preallocated buffer {}", num_copied,
