@@ -73,8 +73,4 @@ std::string LayoutName(int64_t block_tokens) {
   return block_tokens == 0 ? "contiguous" : fmt::format("paged {}", block_tokens);
 }
 
-bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
-
 }  // namespace kvick::cli

@@ -27,9 +27,6 @@ std::string Counted(int64_t num, std::string_view noun);
 // "contiguous" for 0, "paged 16".
 std::string LayoutName(int64_t block_tokens);
 
-// Tells 0 from -0, and a NaN from another.
-bool SameBits(std::span<const float> a, std::span<const float> b);
-
 }  // namespace kvick::cli
 
 #endif  // KVICK_APPS_KVICK_BENCH_DATA_H_

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
+#include "base/same_bits.h"
 #include "bench_data.h"
 #include "bench_rows.h"
 #include "known_models.h"

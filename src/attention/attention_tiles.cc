@@ -22,6 +22,7 @@
 #include "attention/attention_kernel.h"
 #include "attention/chunk_rows.h"
 #include "base/amx_tiles.h"
+#include "base/check.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
 
@@ -120,6 +121,7 @@ KeyRows SixteenKeys(const ChunkTask& task, int64_t slot, Scratch& scratch) {
 // Asks for what is read after slots [slot, slot + num) of the num_slots that are walked.
 template <Side kSide>
 void PrefetchRows(const ChunkTask& task, int64_t slot, int64_t num, int64_t num_slots) {
+  KVICK_CHECK(slot >= 0 && slot < num_slots);
   const KvLayout& layout = task.kv->layout;
   const AheadRows ahead = RowsAhead<kSide>(task, 0, slot, num_slots);
   for (int64_t i = 0; i < num; ++i) {

@@ -54,9 +54,8 @@ constexpr int64_t kTileVectors = std::min<int64_t>(kSums / kColumns, 8);
 
 int64_t PaddedDim(int64_t head_dim) { return RoundUp(head_dim, kPair); }
 
-constexpr int64_t ElementBytes(DType dtype) { return dtype == DType::kF32 ? 4 : 2; }
 template <DType kType>
-constexpr int64_t kPairBytes = kPair* ElementBytes(kType);
+constexpr int64_t kPairBytes = kPair* kElementBytes<kType>;
 
 // KV heads that are walked together: blocks of 16 tokens then give runs of 32 KiB (D = 128, bf16).
 constexpr int64_t kMaxHeads = 8;
@@ -102,7 +101,7 @@ HWY_INLINE void ScoreTile(const float* queries, const Rows& rows, int64_t padded
   for (F32Vector& sum : sums) sum = hn::Zero(kTag);
   for (int64_t i = 0; i < padded_dim; i += kPair) {
     for (int64_t s = 0; s < kSlots; ++s) {
-      const int64_t offset = s * rows.stride + i * ElementBytes(kType);
+      const int64_t offset = s * rows.stride + i * kElementBytes<kType>;
       const F32Pair k = LoadF32Pair<kType>(kTag, rows.data + offset);
       Prefetch(rows.ahead, offset, kPairBytes<kType>);
       for (int64_t c = 0; c < kColumns; ++c) {
@@ -153,7 +152,7 @@ HWY_INLINE void ValueTile(const float* p, const Rows& rows, int64_t i, float* ou
   for (int64_t s = 0; s < rows.num; ++s) {
     F32Vector v[kVectors];
     for (int64_t n = 0; n < kVectors; n += 2) {
-      const int64_t offset = s * rows.stride + (i + n * kLanes) * ElementBytes(kType);
+      const int64_t offset = s * rows.stride + (i + n * kLanes) * kElementBytes<kType>;
       const F32Pair pair = LoadF32Pair<kType>(kTag, rows.data + offset);
       Prefetch(rows.ahead, offset, kPairBytes<kType>);
       v[n] = pair.first;

@@ -51,8 +51,8 @@ const std::byte* RowAt(const ChunkTask& task, int64_t head, int64_t position) {
 
 // A task's rows are walked run by run, in each head by head: one block's heads lie side by side.
 // Keys of slots [0, num_slots) are followed by their values, and those by the keys of the next
-// chunk. This is the row that is read kRuns runs after that of (head, slot); the row itself where
-// none is.
+// chunk. This is the row that is read kRuns runs after that of (head, slot), as if all runs were of
+// kRunSlots: exact for the usual blocks, near enough for others. The row itself where none is.
 template <Side kSide, int64_t kRuns>
 const std::byte* RowAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
   const int64_t next_head = (head + kRuns) % task.num_kv_heads;
@@ -69,6 +69,8 @@ const std::byte* RowAhead(const ChunkTask& task, int64_t head, int64_t slot, int
   return RowAt<kSide>(task, head, task.begin + slot);
 }
 
+// REQUIRES: 0 <= slot < num_slots: the table of blocks is read. Callers check it: in here it would
+// stand in the loop over runs.
 template <Side kSide>
 AheadRows RowsAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
   return {RowAhead<kSide, kNearRuns>(task, head, slot, num_slots),

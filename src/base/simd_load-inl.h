@@ -64,6 +64,10 @@ HWY_INLINE F32Vector LoadF32<DType::kF16>(F32Tag d, const std::byte* data) {
 #endif
 }
 
+// Of an element of f32, f16 or bf16.
+template <DType kType>
+inline constexpr int64_t kElementBytes = kType == DType::kF32 ? 4 : 2;
+
 // Two vectors of consecutive elements.
 struct F32Pair {
   F32Vector first, second;
@@ -88,9 +92,8 @@ HWY_INLINE F32Pair LoadF32Pair(F32Tag d, const std::byte* data) {
     return {hn::BitCast(d, hn::ShiftLeft<16>(both)),
             hn::BitCast(d, hn::And(both, hn::Set(d32, 0xffff0000u)))};
   } else {
-    constexpr int64_t kBytes = kType == DType::kF32 ? 4 : 2;
     const auto num_lanes = static_cast<int64_t>(hn::Lanes(d));
-    return {LoadF32<kType>(d, data), LoadF32<kType>(d, data + num_lanes * kBytes)};
+    return {LoadF32<kType>(d, data), LoadF32<kType>(d, data + num_lanes * kElementBytes<kType>)};
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/allocation_counter.h"
 #include "base/isa.h"
+#include "base/same_bits.h"
 #include "kvick/model.h"
 #include "model/forward_ref.h"
 #include "model/model_parts.h"
@@ -69,10 +70,6 @@ std::vector<float> RunCut(const Model& model, Isa isa, DType kv_dtype,
            std::span(logits).subspan(i * width, num * width));
   }
   return logits;
-}
-
-bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 double RelativeError(std::span<const float> got, std::span<const double> wanted) {

@@ -90,7 +90,7 @@ class Patch {
   }
 
  private:
-  static constexpr int64_t kBytes = kType == DType::kF32 ? 4 : 2;  // of a weight; not for q8_0
+  static constexpr int64_t kBytes = kElementBytes<kType>;  // of a weight; not for q8_0
   using Sums = F32Vector[kRows][kTokens];
 
   static HWY_INLINE void AddProducts(const F32Vector (&w)[kRows], const float* const (&x)[kTokens],

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/same_bits.h"
 #include "prove/sections.h"
 
 namespace kvick {

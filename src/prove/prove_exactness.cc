@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/same_bits.h"
 #include "base/threads.h"
 #include "prove/sections.h"
 

@@ -116,10 +116,6 @@ Status AppendOnes(KvCache& cache, SequenceId sequence, int64_t num_tokens) {
   return {};
 }
 
-bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
-
 Result<Proof> Prove(const Model& model, const ProveOptions& options) {
   KVICK_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
   Proof proof;

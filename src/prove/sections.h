@@ -44,9 +44,6 @@ KvConfig Llama3_8BGeometry();
 // the system may take back.
 Status AppendOnes(KvCache& cache, SequenceId sequence, int64_t num_tokens);
 
-// Equal in all bits.
-bool SameBits(std::span<const float> a, std::span<const float> b);
-
 }  // namespace kvick
 
 #endif  // KVICK_PROVE_SECTIONS_H_
