@@ -48,12 +48,15 @@ EngineOptions ModelOptions::ToEngineOptions() const {
   EngineOptions options;
   options.context_tokens = context_tokens;
   options.block_tokens = contiguous ? 0 : block_tokens;
-  options.chunk_tokens = chunk_tokens;
+  options.batch_tokens = chunk_tokens;
   options.kv_dtype = ParseCacheType(cache_type);
-  options.cache_use = no_cache ? CacheUse::kRecompute : CacheUse::kCached;
   options.isa = isa;
   options.num_threads = num_threads;
   return options;
+}
+
+RecomputeOptions ModelOptions::ToRecomputeOptions() const {
+  return {context_tokens, ParseCacheType(cache_type), isa, num_threads};
 }
 
 std::optional<DType> ParseCacheType(std::string_view name) {
@@ -115,18 +118,18 @@ void PrintJson(const nlohmann::json& object) {
 
 void Note(std::string_view sentence) { fmt::print(stderr, "kvick: {}\n", sentence); }
 
-void NoteContext(const Engine& engine, const ModelInfo& info) {
-  if (engine.context_tokens() > info.max_positions) {
+void NoteContext(const ContextSize& context, const ModelInfo& info) {
+  if (context.tokens > info.max_positions) {
     Note(
         fmt::format("the context of {} tokens is longer than the {} that the model was made for: "
                     "what lies behind them may make no sense",
-                    engine.context_tokens(), info.max_positions));
+                    context.tokens, info.max_positions));
   }
-  if (!engine.context_is_capped()) return;
+  if (!context.is_capped) return;
   Note(
       fmt::format("the context is {} of the model's {} tokens: the cache takes at most half of the "
                   "free memory (-c sets it)",
-                  engine.context_tokens(), info.max_positions));
+                  context.tokens, info.max_positions));
 }
 
 Progress::Progress(std::string name) : name_(std::move(name)) {}

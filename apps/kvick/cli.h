@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/recompute.h"
 #include "kvick/engine.h"
 #include "kvick/model.h"
 #include "kvick/status.h"
@@ -45,6 +46,7 @@ struct ModelOptions {
 
   void AddTo(CLI::App& app);
   EngineOptions ToEngineOptions() const;
+  RecomputeOptions ToRecomputeOptions() const;  // with no_cache
 };
 
 // "bf16", "f16", "f32"; nullopt for "auto". REQUIRES: one of them.
@@ -67,7 +69,7 @@ void PrintJson(const nlohmann::json& object);
 void Note(std::string_view sentence);
 
 // Says so if memory sets the context, or the user beyond what the model was made for.
-void NoteContext(const Engine& engine, const ModelInfo& info);
+void NoteContext(const ContextSize& context, const ModelInfo& info);
 
 // "name  12/345" on stderr while something takes longer than a second; only on a terminal.
 class Progress {

@@ -3,22 +3,23 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "cli.h"
 #include "demo_model.h"
+#include "engine/generation.h"
+#include "engine/recompute.h"
 #include "text_printer.h"
 
 namespace kvick::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct GenerateOptions {
   ModelOptions model;
@@ -54,14 +55,23 @@ Result<std::vector<std::vector<int32_t>>> Prompts(const GenerateOptions& options
   return prompts;
 }
 
-nlohmann::json CacheJson(const Engine& engine) {
-  if (engine.cache() == nullptr) return nullptr;
-  const KvLayout& layout = engine.cache()->layout();
-  return {{"dtype", DTypeName(layout.dtype)},
-          {"block_tokens", layout.block_tokens},
-          {"bytes_per_token", layout.BytesPerToken()},
-          {"reserved_bytes", engine.stats().peak.reserved_bytes},
-          {"used_bytes", engine.stats().peak.used_bytes}};
+// What made the texts, and how long it took.
+struct Outcome {
+  std::vector<GenerateResult> results;
+  ContextSize context;
+  EngineStats stats;
+  nlohmann::json cache;  // null without one
+  std::string isa;
+  int64_t load_us = 0;
+};
+
+nlohmann::json CacheJson(const Engine& engine, const EngineStats& stats) {
+  const KvConfig& config = engine.cache_config();
+  return {{"dtype", DTypeName(config.dtype)},
+          {"block_tokens", config.block_tokens},
+          {"bytes_per_token", stats.peak.capacity_bytes / config.num_blocks / config.block_tokens},
+          {"reserved_bytes", stats.peak.reserved_bytes},
+          {"used_bytes", stats.peak.used_bytes}};
 }
 
 nlohmann::json TimingsJson(const EngineStats& stats, int64_t load_us) {
@@ -76,16 +86,9 @@ nlohmann::json TimingsJson(const EngineStats& stats, int64_t load_us) {
 
 nlohmann::json ResultJson(const Model& model, const GenerateRequest& request,
                           const GenerateResult& result) {
-  nlohmann::json text = nullptr;
-  if (model.has_tokenizer()) {
-    TextStream stream(model);
-    std::string all;
-    for (const int32_t token : result.tokens) all += stream.Append(token);
-    text = all + stream.Finish();
-  }
   return {{"prompt_tokens", request.prompt},
           {"tokens", result.tokens},
-          {"text", std::move(text)},
+          {"text", model.has_tokenizer() ? nlohmann::json(result.text) : nlohmann::json(nullptr)},
           {"finish_reason", FinishReasonName(result.finish_reason)}};
 }
 
@@ -104,13 +107,13 @@ void PrintResults(const Model& model, std::span<const GenerateRequest> requests,
   PrintJson(object);
 }
 
-void NoteEnds(const Engine& engine, std::span<const GenerateResult> results) {
-  for (const GenerateResult& result : results) {
+void NoteEnds(const Outcome& outcome) {
+  for (const GenerateResult& result : outcome.results) {
     if (!result.context_is_full) continue;
     Note(
         fmt::format("the context of {} tokens is full after {} new tokens: generation stopped (-c "
                     "sets it)",
-                    engine.context_tokens(), result.tokens.size()));
+                    outcome.context.tokens, result.tokens.size()));
   }
 }
 
@@ -119,6 +122,83 @@ void NoteSpeed(const EngineStats& stats) {
   Note(fmt::format("prompt {} tokens, {:.1f} tokens/s; decode {} tokens, {:.1f} tokens/s",
                    stats.prompt_tokens, PerSecond(stats.prompt_tokens, stats.prompt_us),
                    stats.decode_tokens, PerSecond(stats.decode_tokens, stats.decode_us)));
+}
+
+// Prints what the requests say while they run, and how far their prompts are.
+class Listener {
+ public:
+  Listener(const Model& model, const GenerateOptions& options,
+           std::span<const GenerateRequest> requests)
+      : is_silent_(options.json), printer_(model, requests), num_done_(requests.size(), 0) {
+    for (const GenerateRequest& request : requests) num_total_ += std::ssize(request.prompt);
+  }
+
+  RequestCallbacks Callbacks(size_t request_idx) {
+    RequestCallbacks callbacks;
+    callbacks.on_prompt = [this, request_idx](int64_t num_done, int64_t) {
+      ShowPrompt(request_idx, num_done);
+    };
+    if (is_silent_) return callbacks;
+    callbacks.on_token = [this, request_idx](const TokenEvent& event) {
+      progress_.Clear();
+      return printer_.Append(request_idx, event.text);
+    };
+    callbacks.on_finish = [this, request_idx](const GenerateResult& result) {
+      printer_.Finish(request_idx, result.text);
+    };
+    return callbacks;
+  }
+
+ private:
+  void ShowPrompt(size_t request_idx, int64_t num_done) {
+    if (!is_silent_) printer_.Start();  // not before the requests have been found good
+    num_done_sum_ += num_done - std::exchange(num_done_[request_idx], num_done);
+    num_done_sum_ < num_total_ ? progress_.Show(num_done_sum_, num_total_) : progress_.Clear();
+  }
+
+  bool is_silent_;
+  TextPrinter printer_;
+  Progress progress_{"prompt tokens"};
+  std::vector<int64_t> num_done_;  // prompt tokens of each request
+  int64_t num_done_sum_ = 0;
+  int64_t num_total_ = 0;
+};
+
+Result<Outcome> RunCached(const Model& model, const GenerateOptions& options,
+                          std::span<const GenerateRequest> requests, Clock::time_point start) {
+  EngineOptions engine_options = options.model.ToEngineOptions();
+  engine_options.max_sequences = std::ssize(requests);
+  KVICK_ASSIGN_OR_RETURN(const auto engine, Engine::Create(model, engine_options));
+  Outcome outcome;
+  outcome.context = {engine->context_tokens(), engine->context_is_capped()};
+  NoteContext(outcome.context, model.info());
+  outcome.load_us = MicrosecondsSince(start);
+  Listener listener(model, options, requests);
+  std::vector<RequestCallbacks> callbacks;
+  for (size_t i = 0; i < requests.size(); ++i) callbacks.push_back(listener.Callbacks(i));
+  KVICK_ASSIGN_OR_RETURN(outcome.results, engine->Generate(requests, callbacks));
+  outcome.stats = engine->stats();
+  outcome.cache = CacheJson(*engine, outcome.stats);
+  outcome.isa = engine->isa();
+  return outcome;
+}
+
+Result<Outcome> RunRecomputed(const Model& model, const GenerateOptions& options,
+                              std::span<const GenerateRequest> requests, Clock::time_point start) {
+  KVICK_ASSIGN_OR_RETURN(const auto recomputer,
+                         Recomputer::Create(model, options.model.ToRecomputeOptions()));
+  Outcome outcome;
+  outcome.context = recomputer->context();
+  NoteContext(outcome.context, model.info());
+  outcome.load_us = MicrosecondsSince(start);
+  Listener listener(model, options, requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    KVICK_ASSIGN_OR_RETURN(outcome.results.emplace_back(),
+                           recomputer->Generate(requests[i], listener.Callbacks(i)));
+  }
+  outcome.stats = recomputer->stats();
+  outcome.isa = recomputer->runner().isa();
+  return outcome;
 }
 
 Status RunGenerate(const GenerateOptions& options) {
@@ -131,39 +211,18 @@ Status RunGenerate(const GenerateOptions& options) {
     if (requests[i].max_new_tokens < 0) requests[i].max_new_tokens = kMostTokens;
     requests[i].sampling.seed = static_cast<uint64_t>(options.seed);
   }
-  EngineOptions engine_options = options.model.ToEngineOptions();
-  engine_options.max_sequences = static_cast<int64_t>(requests.size());
-  KVICK_ASSIGN_OR_RETURN(const auto engine, Engine::Create(*model, engine_options));
-  NoteContext(*engine, model->info());
-  const int64_t load_us =
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
-
-  TextPrinter printer(*model, requests);
-  Progress progress("prompt tokens");
-  EngineCallbacks callbacks;
-  callbacks.on_prompt = [&](int64_t done, int64_t total) {
-    if (!options.json) printer.Start();  // not before the requests have been found good
-    done < total ? progress.Show(done, total) : progress.Clear();
-  };
-  if (!options.json) {
-    callbacks.on_token = [&](int64_t request_idx, int32_t token) {
-      progress.Clear();
-      return printer.Append(request_idx, token);
-    };
-    callbacks.on_finish = [&](int64_t request_idx) { printer.Finish(request_idx); };
-  }
-  KVICK_ASSIGN_OR_RETURN(const auto results, engine->Generate(requests, callbacks));
-  progress.Clear();
+  const auto run = options.model.no_cache ? RunRecomputed : RunCached;
+  KVICK_ASSIGN_OR_RETURN(const Outcome outcome, run(*model, options, requests, start));
   if (options.json) {
-    PrintResults(*model, requests, results,
-                 {{"context_tokens", engine->context_tokens()},
-                  {"cache", CacheJson(*engine)},
-                  {"timings", TimingsJson(engine->stats(), load_us)},
-                  {"isa", engine->runner().isa()}});
+    PrintResults(*model, requests, outcome.results,
+                 {{"context_tokens", outcome.context.tokens},
+                  {"cache", outcome.cache},
+                  {"timings", TimingsJson(outcome.stats, outcome.load_us)},
+                  {"isa", outcome.isa}});
   } else {
-    NoteSpeed(engine->stats());
+    NoteSpeed(outcome.stats);
   }
-  NoteEnds(*engine, results);
+  NoteEnds(outcome);
   return {};
 }
 
@@ -195,6 +254,11 @@ Verb AddGenerate(CLI::App& app) {
   app.add_option("-s,--seed", options->seed, "of the draws; the same seed, the same text")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max() - 1))
       ->capture_default_str();
+  app.add_option("--repeat-penalty", request.sampling.repetition_penalty,
+                 "logits of tokens in the text: / this where positive, else * this")
+      ->capture_default_str();
+  app.add_option("--stop", request.stop, "end before this text; may be given again")
+      ->allow_extra_args(false);
   app.add_flag("--ignore-eos", request.ignore_end, "go on after a token that ends a text");
   app.add_flag("--json", options->json, "print one JSON object");
   app.footer("Example: kvick generate -m model.gguf -p \"Once upon a time\" -n 200");

@@ -6,20 +6,22 @@ namespace kvick::cli {
 
 TextPrinter::TextPrinter(const Model& model, std::span<const GenerateRequest> requests) {
   for (const GenerateRequest& request : requests) {
-    streams_.push_back({TextStream(model), model.Decode(request.prompt).value_or("")});
+    streams_.push_back({model.Decode(request.prompt).value_or("")});
   }
 }
 
-bool TextPrinter::Append(int64_t request_idx, int32_t token) {
-  Stream& stream = streams_[static_cast<size_t>(request_idx)];
-  stream.waiting += stream.text.Append(token);
+bool TextPrinter::Append(size_t request_idx, std::string_view text) {
+  Stream& stream = streams_[request_idx];
+  stream.waiting += text;
+  stream.num_appended += text.size();
   Flush();
   return std::ferror(stdout) == 0;
 }
 
-void TextPrinter::Finish(int64_t request_idx) {
-  Stream& stream = streams_[static_cast<size_t>(request_idx)];
-  stream.waiting += stream.text.Finish() + '\n';
+void TextPrinter::Finish(size_t request_idx, std::string_view text) {
+  Stream& stream = streams_[request_idx];
+  stream.waiting += text.substr(stream.num_appended);
+  stream.waiting += '\n';
   stream.is_finished = true;
   Flush();
 }

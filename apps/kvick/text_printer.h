@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kvick/engine.h"
@@ -12,23 +13,22 @@
 namespace kvick::cli {
 
 // Prints texts to stdout while they are made, each after its prompt. Of a batch the first that is
-// not finished streams; what the others have meanwhile is kept until their turn. No character is
-// ever split. Without a tokenizer the new token ids are printed.
+// not finished streams; what the others have meanwhile is kept until their turn.
 class TextPrinter {
  public:
-  // `model` must outlive it.
   TextPrinter(const Model& model, std::span<const GenerateRequest> requests);
 
   // Prints the first prompt.
   void Start() { Flush(); }
   // False once stdout is closed: nobody reads any more.
-  bool Append(int64_t request_idx, int32_t token);
-  void Finish(int64_t request_idx);
+  bool Append(size_t request_idx, std::string_view text);
+  // With the whole text, of which the end may not have been appended.
+  void Finish(size_t request_idx, std::string_view text);
 
  private:
   struct Stream {
-    TextStream text;
     std::string waiting;
+    size_t num_appended = 0;  // bytes
     bool is_finished = false;
   };
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "kvick/kv_layout.h"
 #include "kvick/status.h"
@@ -47,12 +49,50 @@ struct SequenceId {
   auto operator<=>(const SequenceId&) const = default;
 };
 
-// Each is exactly BytesPerToken() times a number of tokens, and empty = reserved - used.
+// Each is exactly BytesPerToken() times a number of tokens. empty = reserved - used, and
+// capacity = reserved + reusable + what is free.
 struct KvUsage {
   int64_t capacity_bytes = 0;  ///< the whole pool: num_blocks * block_tokens tokens
   int64_t reserved_bytes = 0;  ///< blocks that sequences and open plans hold; a shared one once
-  int64_t used_bytes = 0;      ///< slots of those blocks that hold a committed token
+  int64_t used_bytes = 0;      ///< slots of those that hold a committed token of a sequence
   int64_t empty_bytes = 0;
+  int64_t reusable_bytes = 0;  ///< blocks that only the prefixes hold: found again, or evicted
+};
+
+// What must be equal, beside the tokens, for keys and values to be equal: the model, its rope, the
+// cache's type, the isa, and whoever must not share with others. A list of named, typed fields:
+//
+//   PrefixScope().Text("model", fingerprint).Real("rope_theta", 500000).Integer("tenant", 7)
+//
+// Two scopes are equal exactly if their fields are, in number, order, type, name and value (a Real
+// by its bits). Fields that are not equal never give the same bytes.
+class PrefixScope {
+ public:
+  PrefixScope& Text(std::string_view name, std::string_view value);
+  PrefixScope& Integer(std::string_view name, int64_t value);
+  PrefixScope& Real(std::string_view name, double value);
+  auto operator<=>(const PrefixScope&) const = default;
+
+ private:
+  std::string bytes_;
+};
+
+// What CreateSequence would find.
+struct PrefixMatch {
+  int64_t num_tokens = 0;
+  int64_t num_evictable_blocks = 0;  ///< of the blocks that hold them: no sequence does as yet
+};
+
+// indexed = added - superseded - evicted - taken_over. The others count from the cache's creation.
+struct PrefixStats {
+  int64_t tokens_asked = 0;          ///< by CreateSequence, as far as a sequence may grow
+  int64_t tokens_hit = 0;            ///< of these, those that were known
+  int64_t blocks_added = 0;          ///< became known
+  int64_t blocks_superseded = 0;     ///< gave way to a block that begins with the same tokens
+  int64_t blocks_evicted = 0;        ///< were given up, for room or by ForgetPrefixes
+  int64_t blocks_taken_over = 0;     ///< went to a sequence that had no room for a copy
+  int64_t num_indexed_blocks = 0;    ///< are known now
+  int64_t num_evictable_blocks = 0;  ///< of these, those that no sequence holds
 };
 
 class KvCache;
@@ -95,6 +135,13 @@ class WritePlan {
 //
 // Blocks are counted references: Fork shares them, and the first write to a shared one copies it.
 //
+//   Publish(sequence, scope, tokens)    others find its full blocks from now on
+//   Retire(sequence, scope, tokens)     all its blocks, and the sequence ends
+//   CreateSequence(scope, tokens)       starts with all that is known of these tokens
+//
+// Blocks that only these prefixes hold stay until Reserve needs them: then the one that no sequence
+// has held for longest goes first, and what follows on a text goes before the text.
+//
 // Threads   one at a time, but for Write and View of different plans, which may run side by side
 // Errors    every method: not_found: no such sequence (never created, or dropped);
 //           invalid_argument: the sequence has an open plan (all but const methods)
@@ -115,9 +162,19 @@ class KvCache {
 
   // An empty sequence. Holds no block until its first Reserve.
   SequenceId CreateSequence();
-  // Room for the next num_tokens >= 1 tokens. Cost: a table entry a block; one block's copy where
-  // the sequence's last block is shared. Allocates nothing up to 65,536 blocks a sequence.
-  // Errors  exhausted: too few free blocks, or max_sequence_tokens; nothing has changed
+  // A sequence that holds the longest known beginning of `tokens`, found by comparing tokens, down
+  // to a single one: its Length says how many. At most max_sequence_tokens. Whoever needs the
+  // logits of the last token passes all but that one. Copies and evicts nothing.
+  // Cost: a binary search a block, among the blocks that are known to follow.
+  SequenceId CreateSequence(const PrefixScope& scope, std::span<const int32_t> tokens);
+  // The same look, without a sequence: nothing is held, used or counted.
+  PrefixMatch FindPrefix(const PrefixScope& scope, std::span<const int32_t> tokens) const;
+  // Room for the next num_tokens >= 1 tokens. Where too few blocks are free, evicts. Cost: a table
+  // entry a block; one block's copy where the sequence's last block is shared, unless only the
+  // prefixes share it and there is no room for a copy: then they give it up. Allocates nothing up
+  // to 65,536 blocks a sequence.
+  // Errors  exhausted: too few free and evictable blocks, or max_sequence_tokens; nothing has
+  //         changed
   Result<WritePlan> Reserve(SequenceId sequence, int64_t num_tokens);
   // Rounds keys and values of the plan's tokens to the cache's type and puts them in their slots.
   //
@@ -138,6 +195,20 @@ class KvCache {
   // A second sequence with the same tokens, sharing all blocks. Copies no key and no value.
   Result<SequenceId> Fork(SequenceId sequence);
 
+  // Makes a sequence's full blocks known. REQUIRES: `tokens` are what its keys and values were
+  // computed from, all in `scope`. Where equal blocks are known already the sequence and its forks
+  // take those, and their own are free: the same tokens are stored once.
+  // Errors  invalid_argument: another number of tokens than its Length, or some of its blocks are
+  //         known as other tokens or in another scope; nothing has changed
+  // Cost: a comparison of all tokens; a search as in CreateSequence for each block that is new
+  Status Publish(SequenceId sequence, const PrefixScope& scope, std::span<const int32_t> tokens);
+  // Publish, the part-filled last block included, and Drop. Of blocks of which one begins with all
+  // tokens of the other, the longer stays. Errors: as Publish, and the sequence is still there.
+  Status Retire(SequenceId sequence, const PrefixScope& scope, std::span<const int32_t> tokens);
+  // Evicts all that is evictable.
+  void ForgetPrefixes();
+  PrefixStats prefix_stats() const;
+
   Result<int64_t> Length(SequenceId sequence) const;
   // All committed tokens of a sequence; with a plan, the plan's tokens as well.
   Result<KvView> View(SequenceId sequence) const;
@@ -154,10 +225,14 @@ class KvCache {
   // Cost: a pass over the tables of all sequences. Allocates nothing.
   KvUsage Usage() const;
   int64_t num_free_blocks() const;
+  // Blocks that only the prefixes hold.
+  int64_t num_evictable_blocks() const;
+  // What sequences can have: free and evictable.
+  int64_t num_available_blocks() const;
   int64_t num_sequences() const;
 
-  // Checks every invariant: references, free list, tables, lengths; with KvFill::kNan that no
-  // empty slot was written. For tests: reads all tables, allocates. Errors: internal.
+  // Checks every invariant: references, free list, tables, lengths, prefixes; with KvFill::kNan
+  // that no empty slot was written. For tests: reads all tables, allocates. Errors: internal.
   Status Verify() const;
 
  private:

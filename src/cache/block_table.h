@@ -51,6 +51,12 @@ class SequenceTable {
       if (place.is_live) body(place.table);
     }
   }
+  template <class Body>
+  void ForEach(Body&& body) {
+    for (Place& place : places_) {
+      if (place.is_live) body(place.table);
+    }
+  }
 
  private:
   struct Place {

@@ -12,8 +12,15 @@
 namespace kvick {
 namespace {
 
-// A sequence's most where no limit is set: far more than any machine has slots.
-constexpr int64_t kMaxTokens = int64_t{1} << 48;
+// The most tokens of a sequence; where no limit is set, far more than any machine has slots.
+int64_t MaxTokens(const KvConfig& config) {
+  return config.max_sequence_tokens > 0 ? config.max_sequence_tokens : int64_t{1} << 48;
+}
+
+// What of a text one sequence can hold.
+std::span<const int32_t> Possible(const KvConfig& config, std::span<const int32_t> tokens) {
+  return tokens.first(std::min(tokens.size(), static_cast<size_t>(MaxTokens(config))));
+}
 
 const float* Row(const TensorView& tensor, int64_t token, int64_t head) {
   return reinterpret_cast<const float*>(tensor.data) + token * tensor.strides[0] +
@@ -74,9 +81,23 @@ Result<std::unique_ptr<KvCache>> KvCache::Create(const KvConfig& config) {
 const KvConfig& KvCache::config() const { return state_->config; }
 const KvLayout& KvCache::layout() const { return state_->storage.layout(); }
 int64_t KvCache::num_free_blocks() const { return state_->pool.num_free(); }
+int64_t KvCache::num_evictable_blocks() const { return state_->index.num_idle(); }
+int64_t KvCache::num_available_blocks() const { return state_->num_available(); }
 int64_t KvCache::num_sequences() const { return state_->sequences.num_sequences(); }
 
 SequenceId KvCache::CreateSequence() { return state_->sequences.Create(); }
+
+SequenceId KvCache::CreateSequence(const PrefixScope& scope, std::span<const int32_t> tokens) {
+  const SequenceId sequence = state_->sequences.Create();
+  BlockTable& table = *state_->sequences.Find(sequence);
+  table.length = state_->index.Find(scope, Possible(state_->config, tokens), table.blocks);
+  for (BlockId block : table.blocks) state_->Hold(block);
+  return sequence;
+}
+
+PrefixMatch KvCache::FindPrefix(const PrefixScope& scope, std::span<const int32_t> tokens) const {
+  return state_->index.Peek(scope, Possible(state_->config, tokens));
+}
 
 Result<WritePlan> KvCache::Reserve(SequenceId sequence, int64_t num_tokens) {
   KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
@@ -85,28 +106,13 @@ Result<WritePlan> KvCache::Reserve(SequenceId sequence, int64_t num_tokens) {
     return Fail(ErrorCode::kInvalidArgument,
                 "kv cache: {} tokens are reserved, at least 1 is wanted", num_tokens);
   }
-  const int64_t most = config.max_sequence_tokens > 0 ? config.max_sequence_tokens : kMaxTokens;
+  const int64_t most = MaxTokens(config);
   if (num_tokens > most - table->length) {
     return Fail(ErrorCode::kExhausted,
                 "kv cache: {} more tokens after {} in sequence {}, at most {} in all are possible",
                 num_tokens, table->length, sequence.index, most);
   }
-  const int64_t used_slots = table->length % config.block_tokens;
-  const bool copies_last = used_slots > 0 && state_->pool.is_shared(table->blocks.back());
-  const int64_t num_blocks = CeilDiv(table->length + num_tokens, config.block_tokens);
-  const int64_t num_new = num_blocks - static_cast<int64_t>(table->blocks.size());
-  if (num_new + (copies_last ? 1 : 0) > state_->pool.num_free()) {
-    return Fail(ErrorCode::kExhausted,
-                "kv cache: {} more tokens need {} blocks of {} tokens, {} of {} are free",
-                num_tokens, num_new + (copies_last ? 1 : 0), config.block_tokens,
-                state_->pool.num_free(), config.num_blocks);
-  }
-  if (copies_last) {
-    const BlockId copy = state_->pool.Allocate();
-    state_->storage.CopySlots(table->blocks.back(), copy, used_slots);
-    table->replaced = std::exchange(table->blocks.back(), copy);
-  }
-  for (int64_t i = 0; i < num_new; ++i) table->blocks.push_back(state_->pool.Allocate());
+  KVICK_RETURN_IF_ERROR(state_->Grow(*table, num_tokens));
   table->num_pending = num_tokens;
   return WritePlan(this, sequence, table->length, num_tokens);
 }
@@ -183,9 +189,26 @@ Result<SequenceId> KvCache::Fork(SequenceId sequence) {
   BlockTable& child = *state_->sequences.Find(fork);
   child.blocks.assign(parent.blocks.begin(), parent.blocks.end());
   child.length = parent.length;
-  for (BlockId block : child.blocks) state_->pool.Share(block);
+  for (BlockId block : child.blocks) state_->Hold(block);
   return fork;
 }
+
+Status KvCache::Publish(SequenceId sequence, const PrefixScope& scope,
+                        std::span<const int32_t> tokens) {
+  KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
+  return state_->Publish(*table, scope, tokens, State::Tail::kLeave);
+}
+
+Status KvCache::Retire(SequenceId sequence, const PrefixScope& scope,
+                       std::span<const int32_t> tokens) {
+  KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
+  KVICK_RETURN_IF_ERROR(state_->Publish(*table, scope, tokens, State::Tail::kPublish));
+  return Drop(sequence);
+}
+
+void KvCache::ForgetPrefixes() { state_->EvictUntilFree(state_->num_available()); }
+
+PrefixStats KvCache::prefix_stats() const { return state_->index.stats(); }
 
 Result<int64_t> KvCache::Length(SequenceId sequence) const {
   KVICK_ASSIGN_OR_RETURN(const BlockTable* table, state_->Find(sequence));
@@ -231,7 +254,7 @@ KvUsage KvCache::Usage() const {
   const int64_t block_tokens = state_->config.block_tokens;
   std::vector<int64_t>& filled = state_->filled_slots;
   std::fill(filled.begin(), filled.end(), 0);
-  state_->sequences.ForEach([&](const BlockTable& table) {
+  std::as_const(state_->sequences).ForEach([&](const BlockTable& table) {
     for (size_t i = 0; i < table.blocks.size(); ++i) {
       const bool is_copy = table.replaced && static_cast<int64_t>(i) == table.length / block_tokens;
       const BlockId block = is_copy ? *table.replaced : table.blocks[i];
@@ -242,19 +265,21 @@ KvUsage KvCache::Usage() const {
   });
   int64_t used_tokens = 0;
   for (int64_t slots : filled) used_tokens += slots;
-  const int64_t num_held = state_->pool.num_blocks() - state_->pool.num_free();
+  const int64_t num_held = state_->pool.num_blocks() - state_->num_available();
   const int64_t token_bytes = layout().BytesPerToken();
   KvUsage usage;
   usage.capacity_bytes = state_->config.num_blocks * layout().block_stride;
   usage.reserved_bytes = num_held * layout().block_stride;
   usage.used_bytes = used_tokens * token_bytes;
   usage.empty_bytes = usage.reserved_bytes - usage.used_bytes;
+  usage.reusable_bytes = state_->index.num_idle() * layout().block_stride;
   return usage;
 }
 
 Status KvCache::Verify() const {
   KVICK_RETURN_IF_ERROR(state_->VerifyTables());
-  return state_->VerifyPool();
+  KVICK_RETURN_IF_ERROR(state_->VerifyPool());
+  return state_->VerifyPrefixes();
 }
 
 }  // namespace kvick

@@ -108,7 +108,7 @@ TEST(KvCache, RunningOutIsAValueAndChangesNothing) {
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(plan.error().code, ErrorCode::kExhausted);
   EXPECT_EQ(plan.error().message,
-            "kv cache: 7 more tokens need 2 blocks of 4 tokens, 1 of 3 are free");
+            "kv cache: 7 more tokens need 2 blocks of 4 tokens, 1 of 3 are free and 0 evictable");
   EXPECT_EQ(cache->num_free_blocks(), 1);
   Append(*cache, sequence, 6, 2);
   EXPECT_EQ(cache->num_free_blocks(), 0);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kMostSequences = 1 << 16;
 constexpr int64_t kMostTokens = int64_t{1} << 31;
+constexpr int64_t kMostBytes = int64_t{1} << 50;
 
 Status CheckRange(const char* name, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return {};
@@ -17,51 +18,76 @@ Status CheckRange(const char* name, int64_t value, int64_t low, int64_t high) {
               low, high);
 }
 
-// Of the cache; without one, of what a pass keeps for each token (src/model/forward.h).
-Result<int64_t> BytesPerToken(const ModelInfo& m, const EngineOptions& options) {
-  if (options.cache_use == CacheUse::kRecompute) {
-    const int64_t heads = 2 * m.num_heads + 4 * m.num_kv_heads;
-    return static_cast<int64_t>(sizeof(float)) *
-           (3 * m.hidden_size + heads * m.head_dim + 4 * m.intermediate_size);
-  }
+// What a pass keeps for each token (src/model/forward.h).
+int64_t ActivationBytesPerToken(const ModelInfo& m) {
+  const int64_t heads = 2 * m.num_heads + 4 * m.num_kv_heads;
+  return static_cast<int64_t>(sizeof(float)) *
+         (3 * m.hidden_size + heads * m.head_dim + 4 * m.intermediate_size);
+}
+
+Result<int64_t> CacheBytesPerToken(const ModelInfo& m, const EngineOptions& options) {
   KvConfig one_token = m.KvGeometry(options.kv_dtype.value_or(m.DefaultKvDType()));
   one_token.block_tokens = 1;
   KVICK_ASSIGN_OR_RETURN(const KvLayout layout, KvLayout::Create(one_token));
   return layout.BytesPerToken();
 }
 
+struct Budget {
+  int64_t num_bytes;  // for one text
+  int64_t token_bytes;
+  int64_t granule;  // tokens
+};
+
+Result<ContextSize> ChooseWithin(const Budget& budget, int64_t most_tokens) {
+  const int64_t fit = budget.num_bytes / budget.token_bytes / budget.granule * budget.granule;
+  if (fit >= 1) return ContextSize{std::min(fit, most_tokens), fit < most_tokens};
+  return Fail(ErrorCode::kExhausted,
+              "engine: a text of {} tokens, {} bytes a token, does not fit into the {} bytes that "
+              "there are for it",
+              budget.granule, budget.token_bytes, budget.num_bytes);
+}
+
 }  // namespace
+
+int64_t BatchTokens(const EngineOptions& options) {
+  return std::max(options.batch_tokens, options.max_sequences);
+}
 
 Result<ContextSize> ChooseContext(const ModelInfo& info, const EngineOptions& options,
                                   int64_t available_bytes) {
   KVICK_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, 1, kMostSequences));
   KVICK_RETURN_IF_ERROR(CheckRange("context_tokens", options.context_tokens, 0, kMostTokens));
   KVICK_RETURN_IF_ERROR(CheckRange("block_tokens", options.block_tokens, 0, kMostTokens));
-  KVICK_RETURN_IF_ERROR(CheckRange("chunk_tokens", options.chunk_tokens, 1, kMostTokens));
+  KVICK_RETURN_IF_ERROR(CheckRange("cache_bytes", options.cache_bytes, 0, kMostBytes));
+  KVICK_RETURN_IF_ERROR(CheckRange("batch_tokens", options.batch_tokens, 1, kMostTokens));
   if (options.context_tokens > 0) return ContextSize{options.context_tokens, false};
-  KVICK_ASSIGN_OR_RETURN(const int64_t token_bytes, BytesPerToken(info, options));
-  const bool is_cached = options.cache_use == CacheUse::kCached;
-  const int64_t granule = is_cached ? std::max<int64_t>(1, options.block_tokens) : 1;
-  const int64_t budget = available_bytes / 2 / (is_cached ? options.max_sequences : 1);
-  const int64_t fit = budget / token_bytes / granule * granule;
-  if (fit < 1) {
-    return Fail(
-        ErrorCode::kExhausted,
-        "engine: {} sequences of {} tokens, {} bytes a token, do not fit into half of the {} "
-        "bytes available",
-        options.max_sequences, granule, token_bytes, available_bytes);
-  }
-  return ContextSize{std::min(fit, info.max_positions), fit < info.max_positions};
+  KVICK_ASSIGN_OR_RETURN(const int64_t token_bytes, CacheBytesPerToken(info, options));
+  const int64_t num_bytes =
+      options.cache_bytes > 0 ? options.cache_bytes : available_bytes / 2 / options.max_sequences;
+  return ChooseWithin({num_bytes, token_bytes, std::max<int64_t>(1, options.block_tokens)},
+                      info.max_positions);
+}
+
+Result<ContextSize> ChooseUncachedContext(const ModelInfo& info, int64_t context_tokens,
+                                          int64_t available_bytes) {
+  KVICK_RETURN_IF_ERROR(CheckRange("context_tokens", context_tokens, 0, kMostTokens));
+  if (context_tokens > 0) return ContextSize{context_tokens, false};
+  return ChooseWithin({available_bytes / 2, ActivationBytesPerToken(info), 1}, info.max_positions);
 }
 
 KvConfig CacheConfig(const ModelInfo& info, const EngineOptions& options, int64_t context_tokens) {
   KvConfig config = info.KvGeometry(options.kv_dtype.value_or(info.DefaultKvDType()));
-  // A context that nobody asked for is seldom filled: pages are backed as they are written to.
-  if (options.context_tokens == 0) config.backing = KvBacking::kOnDemand;
-  if (options.block_tokens == 0) return config.Contiguous(options.max_sequences, context_tokens);
-  config.block_tokens = options.block_tokens;
-  config.num_blocks = options.max_sequences * CeilDiv(context_tokens, options.block_tokens);
+  config.fill = options.fill;
   config.max_sequence_tokens = context_tokens;
+  config.block_tokens = options.block_tokens > 0 ? options.block_tokens : context_tokens;
+  // Memory that nobody asked for is seldom filled: pages are backed as they are written to.
+  const bool is_asked_for = options.context_tokens > 0 || options.cache_bytes > 0;
+  config.backing = is_asked_for ? KvBacking::kUpFront : KvBacking::kOnDemand;
+  if (options.cache_bytes > 0) {
+    config.max_bytes = options.cache_bytes;
+  } else {
+    config.num_blocks = options.max_sequences * CeilDiv(context_tokens, config.block_tokens);
+  }
   return config;
 }
 

@@ -14,14 +14,21 @@ struct ContextSize {
   bool is_capped = false;
 };
 
-// What a sequence may hold, given what the machine has: half of it goes to caches, or without one
-// to the activations of a pass over the whole text. Errors: invalid_argument: an option out of
-// range;  exhausted: not one block a sequence fits.
+// What a sequence may hold, given what the machine has: half of it goes to caches, or as much as
+// options.cache_bytes says to one text. Errors: invalid_argument: an option out of range;
+// exhausted: not one block a sequence fits.
 Result<ContextSize> ChooseContext(const ModelInfo& info, const EngineOptions& options,
                                   int64_t available_bytes);
 
-// The cache of `max_sequences` sequences of up to context_tokens each.
+// The same without a cache: half goes to the activations of a pass over the whole text.
+Result<ContextSize> ChooseUncachedContext(const ModelInfo& info, int64_t context_tokens,
+                                          int64_t available_bytes);
+
+// The cache of these options for texts of up to context_tokens each.
 KvConfig CacheConfig(const ModelInfo& info, const EngineOptions& options, int64_t context_tokens);
+
+// What one pass takes at most.
+int64_t BatchTokens(const EngineOptions& options);
 
 }  // namespace kvick
 

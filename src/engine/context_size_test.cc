@@ -38,9 +38,7 @@ TEST(ChooseContext, WithoutACacheActivationsTakeTheHalf) {
   info.hidden_size = 16;
   info.num_heads = 2;
   info.intermediate_size = 24;
-  EngineOptions options;
-  options.cache_use = CacheUse::kRecompute;
-  const auto context = ChooseContext(info, options, 1 << 20);
+  const auto context = ChooseUncachedContext(info, 0, 1 << 20);
   EXPECT_TRUE(context->is_capped);
   EXPECT_LT(context->tokens, (1 << 20) / 2 / (4 * 3 * 16));
 }
@@ -53,6 +51,13 @@ TEST(ChooseContext, ASetOneIsTaken) {
   EXPECT_FALSE(context->is_capped);
 }
 
+TEST(ChooseContext, OneTextMayTakeAllOfTheCacheThatWasAskedFor) {
+  EngineOptions options;
+  options.max_sequences = 100;
+  options.cache_bytes = 64 * 100;
+  EXPECT_EQ(ChooseContext(SmallInfo(), options, 1 << 30)->tokens, 96);
+}
+
 TEST(ChooseContext, SaysWhereNothingFits) {
   EXPECT_EQ(ChooseContext(SmallInfo(), {}, 100).error().code, ErrorCode::kExhausted);
 }
@@ -60,7 +65,8 @@ TEST(ChooseContext, SaysWhereNothingFits) {
 TEST(ChooseContext, RefusesOptionsOutOfRange) {
   for (const EngineOptions& options :
        {EngineOptions{.max_sequences = 0}, EngineOptions{.context_tokens = -1},
-        EngineOptions{.block_tokens = -1}, EngineOptions{.chunk_tokens = 0}}) {
+        EngineOptions{.block_tokens = -1}, EngineOptions{.batch_tokens = 0},
+        EngineOptions{.cache_bytes = -1}}) {
     EXPECT_EQ(ChooseContext(SmallInfo(), options, 1 << 30).error().code,
               ErrorCode::kInvalidArgument);
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/recompute.h"
+#include "engine/text_logits.h"
 #include "model/random_llama_testing.h"
 
 namespace kvick {
@@ -28,22 +30,25 @@ std::vector<GenerateResult> RunAll(const Model& model, const EngineOptions& opti
   EXPECT_TRUE(engine.has_value()) << (engine ? "" : engine.error().message);
   auto results = (*engine)->Generate(requests);
   EXPECT_TRUE(results.has_value()) << (results ? "" : results.error().message);
-  if ((*engine)->cache() != nullptr) {
-    EXPECT_EQ((*engine)->cache()->num_sequences(), 0);
-    EXPECT_EQ((*engine)->cache()->Usage().reserved_bytes, 0);
-  }
+  EXPECT_EQ((*engine)->stats().num_running, 0);
+  EXPECT_EQ((*engine)->stats().usage.reserved_bytes, 0);
   return *std::move(results);
+}
+
+GenerateResult Recomputed(const Model& model, const GenerateRequest& request,
+                          int64_t context_tokens = 0) {
+  auto recomputer = Recomputer::Create(model, {.context_tokens = context_tokens}).value();
+  return recomputer->Generate(request).value();
 }
 
 TEST(Engine, GivesTheSameTokensHoweverItIsSetUp) {
   const OpenedRandomLlama opened({});
   const auto requests = std::vector{Request(50, 1, 20)};
-  const auto wanted =
-      RunAll(*opened.model, {.cache_use = CacheUse::kRecompute}, requests)[0].tokens;
+  const auto wanted = Recomputed(*opened.model, requests[0]).tokens;
   ASSERT_EQ(wanted.size(), 20u);
   for (const EngineOptions& options :
        {EngineOptions{}, EngineOptions{.block_tokens = 0}, EngineOptions{.block_tokens = 64},
-        EngineOptions{.chunk_tokens = 1}, EngineOptions{.chunk_tokens = 7},
+        EngineOptions{.batch_tokens = 1}, EngineOptions{.batch_tokens = 7},
         EngineOptions{.num_threads = 1}}) {
     EXPECT_EQ(RunAll(*opened.model, options, requests)[0].tokens, wanted);
   }
@@ -58,9 +63,9 @@ TEST(Engine, ABatchGivesEachRequestWhatItGetsAlone) {
     requests.back().sampling = {.temperature = i % 2 * 1.5, .top_k = 20, .seed = i};
   }
   for (const int64_t max_sequences : {1, 3, 7}) {
-    for (const int64_t chunk_tokens : {3, 512}) {
+    for (const int64_t batch_tokens : {3, 512}) {
       const auto together = RunAll(
-          *opened.model, {.max_sequences = max_sequences, .chunk_tokens = chunk_tokens}, requests);
+          *opened.model, {.max_sequences = max_sequences, .batch_tokens = batch_tokens}, requests);
       for (size_t i = 0; i < requests.size(); ++i) {
         EXPECT_EQ(together[i].tokens, RunAll(*opened.model, {}, {requests[i]})[0].tokens);
         EXPECT_EQ(static_cast<int64_t>(together[i].tokens.size()), requests[i].max_new_tokens);
@@ -71,12 +76,12 @@ TEST(Engine, ABatchGivesEachRequestWhatItGetsAlone) {
 
 TEST(Engine, AFullContextStopsAndSaysSo) {
   const OpenedRandomLlama opened({});
-  for (const CacheUse use : {CacheUse::kCached, CacheUse::kRecompute}) {
-    const auto results =
-        RunAll(*opened.model, {.context_tokens = 20, .cache_use = use}, {Request(15, 1, 100)});
-    EXPECT_EQ(results[0].finish_reason, FinishReason::kLength);
-    EXPECT_TRUE(results[0].context_is_full);
-    EXPECT_EQ(results[0].tokens.size(), 6u);  // the last one needs no slot
+  const GenerateRequest request = Request(15, 1, 100);
+  for (const GenerateResult& result : {RunAll(*opened.model, {.context_tokens = 20}, {request})[0],
+                                       Recomputed(*opened.model, request, 20)}) {
+    EXPECT_EQ(result.finish_reason, FinishReason::kLength);
+    EXPECT_TRUE(result.context_is_full);
+    EXPECT_EQ(result.tokens.size(), 6u);  // the last one needs no slot
   }
   const auto results = RunAll(*opened.model, {.context_tokens = 20}, {Request(15, 1, 6)});
   EXPECT_FALSE(results[0].context_is_full);
@@ -103,41 +108,33 @@ TEST(Engine, ATokenThatEndsATextEndsIt) {
 
 TEST(Engine, CallbacksHearEveryTokenAndMayCancel) {
   const OpenedRandomLlama opened({});
-  auto engine = Engine::Create(*opened.model, {.max_sequences = 2, .chunk_tokens = 4}).value();
+  auto engine = Engine::Create(*opened.model, {.max_sequences = 2, .batch_tokens = 4}).value();
   std::vector<std::vector<int32_t>> heard(2);
-  std::vector<int64_t> finished, progress;
-  EngineCallbacks callbacks;
-  callbacks.on_token = [&](int64_t request_idx, int32_t token) {
-    heard[request_idx].push_back(token);
-    return !(request_idx == 0 && heard[0].size() == 3);
-  };
-  callbacks.on_finish = [&](int64_t request_idx) { finished.push_back(request_idx); };
-  callbacks.on_prompt = [&](int64_t done, int64_t total) {
-    EXPECT_EQ(total, 30);
-    progress.push_back(done);
-  };
+  std::vector<std::vector<int64_t>> progress(2);
+  std::vector<size_t> finished;
+  std::vector<RequestCallbacks> callbacks(2);
+  for (size_t i = 0; i < 2; ++i) {
+    callbacks[i].on_token = [&, i](const TokenEvent& event) {
+      heard[i].push_back(event.token);
+      return !(i == 0 && heard[0].size() == 3);
+    };
+    callbacks[i].on_finish = [&, i](const GenerateResult&) { finished.push_back(i); };
+    callbacks[i].on_prompt = [&, i](int64_t done, int64_t total) {
+      EXPECT_EQ(total, i == 0 ? 10 : 20);
+      progress[i].push_back(done);
+    };
+  }
   const auto results =
       engine->Generate(std::vector{Request(10, 1, 50), Request(20, 2, 8)}, callbacks).value();
   EXPECT_EQ(results[0].finish_reason, FinishReason::kCancelled);
   EXPECT_EQ(results[1].finish_reason, FinishReason::kLength);
-  EXPECT_EQ(heard[0], results[0].tokens);
-  EXPECT_EQ(heard[1], results[1].tokens);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(heard[i], results[i].tokens);
+    EXPECT_TRUE(std::is_sorted(progress[i].begin(), progress[i].end()));
+    EXPECT_EQ(progress[i].back(), i == 0 ? 10 : 20);
+  }
   EXPECT_EQ(heard[0].size(), 3u);
-  EXPECT_EQ(finished, (std::vector<int64_t>{0, 1}));
-  EXPECT_TRUE(std::is_sorted(progress.begin(), progress.end()));
-  EXPECT_EQ(progress.back(), 30);
-}
-
-TEST(Engine, RequestsThatWaitAreNotCountedAsDone) {
-  const OpenedRandomLlama opened({});
-  auto engine = Engine::Create(*opened.model, {.max_sequences = 1}).value();
-  std::vector<int64_t> progress;
-  EngineCallbacks callbacks;
-  callbacks.on_prompt = [&](int64_t done, int64_t) {
-    if (progress.empty() || progress.back() != done) progress.push_back(done);
-  };
-  ASSERT_TRUE(engine->Generate(std::vector{Request(10, 1, 3), Request(20, 2, 3)}, callbacks));
-  EXPECT_EQ(progress, (std::vector<int64_t>{10, 30}));
+  EXPECT_EQ(finished, (std::vector<size_t>{0, 1}));
 }
 
 TEST(Engine, RefusesRequestsThatCannotBeAndRunsNone) {
@@ -149,11 +146,10 @@ TEST(Engine, RefusesRequestsThatCannotBeAndRunsNone) {
   hot.sampling.top_p = 7;
   for (const GenerateRequest& bad :
        {Request(0, 1, 5), Request(21, 1, 5), Request(3, 1, -1), outside, hot}) {
-    EngineCallbacks callbacks;
-    callbacks.on_token = [](int64_t, int32_t) -> bool { throw "a token of a refused batch"; };
-    const auto results = engine->Generate(std::vector{Request(3, 1, 5), bad}, callbacks);
+    const auto results = engine->Generate(std::vector{Request(3, 1, 5), bad});
     ASSERT_FALSE(results.has_value());
     EXPECT_EQ(results.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(engine->stats().num_steps, 0);
   }
   EXPECT_TRUE(engine->Generate(std::vector{Request(20, 1, 1)}).has_value());
   EXPECT_TRUE(engine->Generate(std::vector{Request(3, 1, 0)}).value()[0].tokens.empty());
@@ -172,23 +168,23 @@ TEST(Engine, AnErrorUnderWayLeavesNothingBehind) {
     const auto results = engine->Generate(std::vector{Request(3, 1, 5), Request(9, 2, 5)});
     ASSERT_FALSE(results.has_value());
     EXPECT_EQ(results.error().code, ErrorCode::kInternal);
-    EXPECT_EQ(engine->cache()->num_sequences(), 0);
-    EXPECT_EQ(engine->cache()->num_free_blocks(), engine->cache()->config().num_blocks);
-    EXPECT_TRUE(engine->cache()->Verify().has_value());
+    EXPECT_EQ(engine->stats().num_running, 0);
+    EXPECT_EQ(engine->stats().usage.reserved_bytes, 0);
   }
 }
 
-TEST(Engine, LogitsAreTheSameWithAndWithoutCache) {
+TEST(TextLogits, AreTheSameWithAndWithoutCache) {
   const OpenedRandomLlama opened({});
   const auto tokens = RandomTokens(40, kVocab, 8);
   std::vector<float> cached(40 * kVocab), recomputed(40 * kVocab);
-  auto with = Engine::Create(*opened.model, {.chunk_tokens = 7}).value();
+  auto with = TextLogits::Create(*opened.model, {.batch_tokens = 7}).value();
   ASSERT_TRUE(with->Logits(tokens, cached).has_value());
   ASSERT_TRUE(with->Logits(tokens, cached).has_value());  // again: nothing is left of the first
-  auto without = Engine::Create(*opened.model, {.cache_use = CacheUse::kRecompute}).value();
+  auto without = Recomputer::Create(*opened.model, {}).value();
   ASSERT_TRUE(without->Logits(tokens, recomputed).has_value());
   EXPECT_EQ(cached, recomputed);
   EXPECT_FALSE(with->Logits(tokens, std::span(cached).first(5)).has_value());
+  EXPECT_FALSE(with->Logits({}, {}).has_value());
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 
 namespace kvick {
 
-Status CheckSampling(const SamplingOptions& options) {
+Status CheckSampling(const SamplingOptions& options, int64_t vocab_size) {
   if (!std::isfinite(options.temperature) || options.temperature < 0) {
     return Fail(ErrorCode::kInvalidArgument, "sampling: temperature is {}, 0 or more is wanted",
                 options.temperature);
@@ -23,6 +24,23 @@ Status CheckSampling(const SamplingOptions& options) {
   if (!(options.min_p >= 0 && options.min_p <= 1)) {
     return Fail(ErrorCode::kInvalidArgument, "sampling: min_p is {}, 0 to 1 is wanted",
                 options.min_p);
+  }
+  if (!(std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "sampling: repetition_penalty is {}, above 0 is wanted",
+                options.repetition_penalty);
+  }
+  for (const LogitBias& bias : options.logit_bias) {
+    if (bias.token < 0 || bias.token >= vocab_size) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "sampling: a bias of token {}, the vocabulary is 0 to {}", bias.token,
+                  vocab_size - 1);
+    }
+    if (!std::isfinite(bias.bias) && bias.bias != -INFINITY) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "sampling: the bias of token {} is {}, a number or -inf is wanted", bias.token,
+                  bias.bias);
+    }
   }
   return {};
 }
@@ -40,9 +58,12 @@ Result<int32_t> ArgMax(std::span<const float> logits) {
               largest);
 }
 
-Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(options.seed) {}
+Sampler::Sampler(SamplingOptions options) : options_(std::move(options)), random_(options_.seed) {}
 
-Result<int32_t> Sampler::Sample(std::span<const float> logits) {
+Result<int32_t> Sampler::Sample(std::span<const float> logits, std::span<const int32_t> text) {
+  if (options_.repetition_penalty != 1 || !options_.logit_bias.empty()) {
+    logits = Adjusted(logits, text);
+  }
   KVICK_ASSIGN_OR_RETURN(const int32_t best, ArgMax(logits));
   if (options_.temperature == 0) return best;
   Collect(logits);
@@ -51,12 +72,32 @@ Result<int32_t> Sampler::Sample(std::span<const float> logits) {
   return Draw();
 }
 
+std::span<const float> Sampler::Adjusted(std::span<const float> logits,
+                                         std::span<const int32_t> text) {
+  adjusted_.assign(logits.begin(), logits.end());
+  for (const LogitBias& bias : options_.logit_bias) {
+    adjusted_[static_cast<size_t>(bias.token)] += bias.bias;
+  }
+  if (options_.repetition_penalty == 1) return adjusted_;
+  is_in_text_.resize(logits.size());
+  for (; num_text_tokens_ < text.size(); ++num_text_tokens_) {
+    is_in_text_[static_cast<size_t>(text[num_text_tokens_])] = true;
+  }
+  const auto penalty = static_cast<float>(options_.repetition_penalty);
+  for (size_t i = 0; i < adjusted_.size(); ++i) {
+    if (!is_in_text_[i]) continue;
+    adjusted_[i] = adjusted_[i] > 0 ? adjusted_[i] / penalty : adjusted_[i] * penalty;
+  }
+  return adjusted_;
+}
+
 // Sorted by logit, equals by id: the order does not depend on the library's sort.
 void Sampler::Collect(std::span<const float> logits) {
   candidates_.clear();
   candidates_.reserve(logits.size());
   for (size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isnan(logits[i])) candidates_.push_back({static_cast<int32_t>(i), logits[i], 0});
+    if (std::isnan(logits[i]) || logits[i] == -INFINITY) continue;
+    candidates_.push_back({static_cast<int32_t>(i), logits[i], 0});
   }
   const auto num = static_cast<int64_t>(candidates_.size());
   const int64_t num_kept = options_.top_k == 0 ? num : std::min(options_.top_k, num);

@@ -80,13 +80,13 @@ TEST(Sampler, TheSameSeedGivesTheSameTokens) {
 }
 
 TEST(Sampler, RefusesOptionsOutOfRange) {
-  EXPECT_TRUE(CheckSampling({}).has_value());
+  EXPECT_TRUE(CheckSampling({}, 100).has_value());
   for (const SamplingOptions& options :
        {SamplingOptions{.temperature = -1}, SamplingOptions{.temperature = kNan},
         SamplingOptions{.top_k = -1}, SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.5},
         SamplingOptions{.top_p = kNan}, SamplingOptions{.min_p = -0.1},
         SamplingOptions{.min_p = 2}}) {
-    EXPECT_EQ(CheckSampling(options).error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(CheckSampling(options, 100).error().code, ErrorCode::kInvalidArgument);
   }
 }
 

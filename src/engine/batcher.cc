@@ -1,0 +1,235 @@
+#include "engine/batcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "base/memory.h"
+#include "engine/request_check.h"
+#include "model/fingerprint.h"
+#include "model/model_parts.h"
+
+namespace kvick {
+namespace {
+
+SchedulerLimits Limits(const EngineOptions& options, int64_t context_tokens) {
+  return {options.max_sequences, BatchTokens(options), context_tokens, options.prefix_reuse};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Batcher>> Batcher::Create(const Model& model, const EngineOptions& options) {
+  KVICK_ASSIGN_OR_RETURN(const ContextSize context,
+                         ChooseContext(model.info(), options, AvailableMemoryBytes()));
+  RunnerOptions runner_options;
+  runner_options.kv_dtype = options.kv_dtype;
+  runner_options.isa = options.isa;
+  runner_options.num_threads = options.num_threads;
+  runner_options.max_slices = options.max_sequences;
+  runner_options.max_batch_tokens =
+      std::min(BatchTokens(options), options.max_sequences * context.tokens);
+  KVICK_ASSIGN_OR_RETURN(auto runner, ModelRunner::Create(model, runner_options));
+  KVICK_ASSIGN_OR_RETURN(auto cache,
+                         KvCache::Create(CacheConfig(model.info(), options, context.tokens)));
+  return std::unique_ptr<Batcher>(
+      new Batcher(model, options, context, std::move(cache), std::move(runner)));
+}
+
+Batcher::Batcher(const Model& model, const EngineOptions& options, const ContextSize& context,
+                 std::unique_ptr<KvCache> cache, std::unique_ptr<ModelRunner> runner)
+    : model_(model),
+      options_(options),
+      context_(context),
+      cache_(std::move(cache)),
+      runner_(std::move(runner)),
+      scheduler_(*cache_, Limits(options, context.tokens)) {
+  options_.isa = runner_->isa();  // the caller's string may not live
+  model_scope_.Text("model", Fingerprint(model.parts().file))
+      .Text("cache_dtype", DTypeName(runner_->kv_dtype()))
+      .Text("isa", runner_->isa());
+  slices_.reserve(static_cast<size_t>(options.max_sequences));
+  taking_part_.reserve(static_cast<size_t>(options.max_sequences));
+  logits_.resize(static_cast<size_t>(options.max_sequences * model.info().vocab_size));
+}
+
+PrefixScope Batcher::ScopeOf(const GenerateRequest& request) const {
+  PrefixScope scope = model_scope_;
+  return scope.Text("tenant", request.tenant);
+}
+
+Status Batcher::Check(const GenerateRequest& request) const {
+  KVICK_RETURN_IF_ERROR(CheckRequest(request, model_, context_.tokens));
+  const KvConfig& config = cache_->config();
+  const auto num_prompt = std::ssize(request.prompt);
+  const int64_t num_new = std::min(context_.tokens - num_prompt, request.max_new_tokens);
+  const int64_t num_blocks = CeilDiv(num_prompt + num_new, config.block_tokens);
+  if (num_blocks <= config.num_blocks) return {};
+  return Fail(
+      ErrorCode::kExhausted,
+      "engine: a prompt of {} tokens and up to {} new ones need {} blocks of {} tokens, the "
+      "cache has {}",
+      num_prompt, num_new, num_blocks, config.block_tokens, config.num_blocks);
+}
+
+void Batcher::Add(RequestId id, GenerateRequest request, RequestCallbacks callbacks,
+                  Clock::time_point submitted) {
+  PrefixScope scope = ScopeOf(request);
+  const auto active = std::make_shared<ActiveRequest>(
+      ActiveRequest{id, std::move(request), std::move(callbacks), std::move(scope), submitted});
+  const auto make = [&](int64_t sample_idx) {
+    return std::make_unique<Generation>(model_, active, sample_idx, context_.tokens);
+  };
+  auto leader = make(0);
+  for (int64_t i = 1; i < active->request.num_samples; ++i) leader->followers.push_back(make(i));
+  scheduler_.Add(std::move(leader));
+}
+
+template <class Body>
+void Batcher::ForEachGeneration(Body&& body) const {
+  const auto visit = [&](const std::unique_ptr<Generation>& g) {
+    if (!g->is_finished()) body(*g);
+    for (const auto& follower : g->followers) {
+      if (!follower->is_finished()) body(*follower);
+    }
+  };
+  for (const auto& g : scheduler_.running()) visit(g);
+  for (const auto& g : scheduler_.waiting()) visit(g);
+}
+
+void Batcher::Cancel(RequestId id) {
+  ForEachGeneration([id](Generation& g) {
+    if (g.request().id == id) g.Cancel();
+  });
+}
+
+void Batcher::CancelAll() {
+  ForEachGeneration([](Generation& g) { g.Cancel(); });
+}
+
+// Between steps: so that no text ends in the middle of one.
+void Batcher::EndWhatMustEnd() {
+  const Clock::time_point now = Clock::now();
+  ForEachGeneration([now](Generation& g) {
+    if (g.request().is_cancelled) {
+      g.Cancel();
+    } else if (g.request().request.deadline && *g.request().request.deadline <= now) {
+      g.Expire();
+    }
+  });
+  TakeFinished();
+}
+
+void Batcher::Step() {
+  const Clock::time_point start = Clock::now();
+  EndWhatMustEnd();
+  if (!has_work()) return;
+  Status status = scheduler_.PlanStep();
+  if (status) status = RunPass();
+  if (status) status = TakeTokens();
+  if (!status) FailStep(status.error());
+  TakeFinished();
+  ++stats_.num_steps;
+  stats_.step_us += MicrosecondsSince(start);
+}
+
+Status Batcher::RunPass() {
+  slices_.clear();
+  taking_part_.clear();
+  for (const auto& g : scheduler_.running()) {
+    slices_.push_back({&*g->plan, g->tokens_now()});
+    taking_part_.push_back(g.get());
+  }
+  const Clock::time_point start = Clock::now();
+  const auto num_logits = slices_.size() * static_cast<size_t>(model_.info().vocab_size);
+  KVICK_RETURN_IF_ERROR(
+      runner_->Run(*cache_, slices_, LogitsOf::kLast, std::span(logits_).first(num_logits)));
+  Count(start);
+  return scheduler_.CommitStep();
+}
+
+void Batcher::Count(Clock::time_point start) {
+  int64_t num_tokens = 0;
+  bool has_prompt = false;
+  for (const Generation* g : taking_part_) {
+    num_tokens += g->num_now;
+    has_prompt |= !g->is_decoding();
+  }
+  (has_prompt ? stats_.prompt_tokens : stats_.decode_tokens) += num_tokens;
+  (has_prompt ? stats_.prompt_us : stats_.decode_us) += MicrosecondsSince(start);
+  stats_.most_running = std::max(stats_.most_running, std::ssize(taking_part_));
+}
+
+// The texts that have been taken in as a whole get their next token.
+Status Batcher::TakeTokens() {
+  const auto vocab_size = static_cast<size_t>(model_.info().vocab_size);
+  for (size_t row = 0; row < taking_part_.size(); ++row) {
+    Generation& g = *taking_part_[row];
+    const auto& on_prompt = g.request().callbacks.on_prompt;
+    if (on_prompt && !g.has_answered()) on_prompt(g.num_done, g.num_prompt_tokens());
+    if (g.num_left() > 0) continue;
+    const auto logits = std::span(logits_).subspan(row * vocab_size, vocab_size);
+    KVICK_RETURN_IF_ERROR(StartFollowers(g, logits));
+    g.TakeToken(logits);
+  }
+  const KvUsage usage = cache_->Usage();
+  if (usage.reserved_bytes >= stats_.peak.reserved_bytes) stats_.peak = usage;
+  return {};
+}
+
+Status Batcher::StartFollowers(Generation& leader, std::span<const float> logits) {
+  for (auto& follower : std::exchange(leader.followers, {})) {
+    KVICK_ASSIGN_OR_RETURN(Generation* const forked, scheduler_.Fork(leader, std::move(follower)));
+    if (forked != nullptr) forked->TakeToken(logits);
+  }
+  return {};
+}
+
+// A pass that failed is nobody's in particular: all that hold blocks have failed.
+void Batcher::FailStep(const Error& error) {
+  scheduler_.AbandonStep();
+  const auto fail = [&error](Generation& g) {
+    if (!g.is_finished()) g.Fail(error);
+  };
+  for (const auto* generations : {&scheduler_.running(), &scheduler_.waiting()}) {
+    for (const auto& g : *generations) {
+      if (!g->sequence) continue;
+      fail(*g);
+      for (const auto& follower : g->followers) fail(*follower);
+    }
+  }
+}
+
+void Batcher::TakeFinished() {
+  auto finished = scheduler_.TakeFinished();
+  KVICK_CHECK(finished.has_value());
+  for (auto& g : *finished) {
+    Generations followers = std::move(g->followers);
+    ended_.push_back(std::move(g));
+    for (auto& follower : followers) {
+      KVICK_CHECK(
+          follower->is_finished());  // what ends a text in its prompt ends all of its request
+      ended_.push_back(std::move(follower));
+    }
+  }
+}
+
+void Batcher::ReportEnds() {
+  stats_.num_finished += std::ssize(ended_);
+  for (const auto& g : std::exchange(ended_, {})) g->ReportEnd();
+}
+
+EngineStats Batcher::stats() const {
+  EngineStats stats = stats_;
+  stats.num_finished += std::ssize(ended_);
+  stats.num_preemptions = scheduler_.num_preemptions();
+  stats.num_waiting = 0;
+  for (const auto& g : scheduler_.waiting()) stats.num_waiting += 1 + std::ssize(g->followers);
+  for (const auto& g : scheduler_.running()) stats.num_waiting += std::ssize(g->followers);
+  stats.num_running = std::ssize(scheduler_.running());
+  stats.usage = cache_->Usage();
+  stats.prefix = cache_->prefix_stats();
+  return stats;
+}
+
+}  // namespace kvick

@@ -1,0 +1,80 @@
+#ifndef KVICK_ENGINE_BATCHER_H_
+#define KVICK_ENGINE_BATCHER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/context_size.h"
+#include "engine/generation.h"
+#include "engine/scheduler.h"
+#include "kvick/engine.h"
+#include "kvick/kv_cache.h"
+#include "kvick/model.h"
+
+namespace kvick {
+
+// The engine without its thread: requests go in, and each Step takes all texts one pass further.
+// The same calls in the same order do the same things in the same order.
+//
+// Threads  one at a time, but for Check
+class Batcher {
+ public:
+  // Errors: as Engine::Create.
+  static Result<std::unique_ptr<Batcher>> Create(const Model& model, const EngineOptions& options);
+
+  // Errors: as Engine::Submit, but for cancelled.
+  Status Check(const GenerateRequest& request) const;
+  // Puts a request in the queue. REQUIRES: Check; ids ascend.
+  void Add(RequestId id, GenerateRequest request, RequestCallbacks callbacks,
+           Clock::time_point submitted);
+  void Cancel(RequestId id);
+  void CancelAll();
+
+  bool has_work() const { return !scheduler_.running().empty() || !scheduler_.waiting().empty(); }
+  // One pass, if there is anything to do. Texts that end give their blocks back.
+  void Step();
+  // Tells those that have ended since the last call.
+  void ReportEnds();
+
+  EngineStats stats() const;
+  const ContextSize& context() const { return context_; }
+  const KvCache& cache() const { return *cache_; }
+  const ModelRunner& runner() const { return *runner_; }
+  // Everything that is known of texts that have ended.
+  void ForgetPrefixes() { cache_->ForgetPrefixes(); }
+
+ private:
+  Batcher(const Model& model, const EngineOptions& options, const ContextSize& context,
+          std::unique_ptr<KvCache> cache, std::unique_ptr<ModelRunner> runner);
+
+  PrefixScope ScopeOf(const GenerateRequest& request) const;
+  // Calls body(generation) for all texts that have not ended, followers among them.
+  template <class Body>
+  void ForEachGeneration(Body&& body) const;
+  void EndWhatMustEnd();
+  Status RunPass();
+  void Count(Clock::time_point start);
+  Status TakeTokens();
+  Status StartFollowers(Generation& leader, std::span<const float> logits);
+  void FailStep(const Error& error);
+  void TakeFinished();
+
+  const Model& model_;
+  EngineOptions options_;
+  ContextSize context_;
+  PrefixScope model_scope_;
+  std::unique_ptr<KvCache> cache_;
+  std::unique_ptr<ModelRunner> runner_;
+  Scheduler scheduler_;
+  EngineStats stats_;
+  std::vector<RunnerSlice> slices_;
+  std::vector<Generation*> taking_part_;  // in the present pass, a row of logits each
+  std::vector<float> logits_;             // [max_sequences, V]
+  Generations ended_;                     // not told yet
+};
+
+}  // namespace kvick
+
+#endif  // KVICK_ENGINE_BATCHER_H_

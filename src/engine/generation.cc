@@ -1,0 +1,93 @@
+#include "engine/generation.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+
+namespace kvick {
+namespace {
+
+SamplingOptions SamplingOf(const GenerateRequest& request, int64_t sample_idx) {
+  SamplingOptions sampling = request.sampling;
+  sampling.seed += static_cast<uint64_t>(sample_idx);
+  return sampling;
+}
+
+}  // namespace
+
+int64_t MicrosecondsSince(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
+}
+
+Generation::Generation(const Model& model, std::shared_ptr<ActiveRequest> request,
+                       int64_t sample_idx, int64_t context_tokens)
+    : model_(&model),
+      request_(std::move(request)),
+      context_tokens_(context_tokens),
+      sampler_(SamplingOf(request_->request, sample_idx)),
+      answer_(model, request_->request.stop) {
+  const std::vector<int32_t>& prompt = request_->request.prompt;
+  const int64_t most_new = std::min(request_->request.max_new_tokens, context_tokens + 1);
+  text_.reserve(prompt.size() + static_cast<size_t>(most_new));
+  text_ = prompt;
+  result_.tokens.reserve(static_cast<size_t>(most_new));
+  result_.sample_idx = sample_idx;
+  if (request_->request.max_new_tokens == 0) Finish(FinishReason::kLength);
+}
+
+bool Generation::IsOlderThan(const Generation& other) const {
+  return std::tuple(request_->id, sample_idx()) <
+         std::tuple(other.request_->id, other.sample_idx());
+}
+
+void Generation::TakeToken(std::span<const float> logits) {
+  const auto token = sampler_.Sample(logits, text_);
+  if (!token) return Fail(token.error());
+  if (result_.tokens.empty()) result_.first_token_us = MicrosecondsSince(request_->submitted);
+  const GenerateRequest& request = request_->request;
+  const std::vector<int32_t>& end_ids = model_->info().end_ids;
+  if (!request.ignore_end && std::binary_search(end_ids.begin(), end_ids.end(), *token)) {
+    return Finish(FinishReason::kStop);
+  }
+  text_.push_back(*token);
+  result_.tokens.push_back(*token);
+  const bool goes_on = Tell(*token, answer_.Append(*token));
+  if (answer_.is_stopped()) {
+    Finish(FinishReason::kStop);
+  } else if (!goes_on) {
+    request_->is_cancelled = true;
+    Finish(FinishReason::kCancelled);
+  } else if (std::ssize(result_.tokens) == request.max_new_tokens) {
+    Finish(FinishReason::kLength);
+  } else if (num_tokens() > context_tokens_) {
+    result_.context_is_full = true;
+    Finish(FinishReason::kLength);
+  }
+}
+
+bool Generation::Tell(int32_t token, std::string_view shown) const {
+  const auto& on_token = request_->callbacks.on_token;
+  return !on_token || on_token({result_.sample_idx, token, shown});
+}
+
+void Generation::Fail(Error error) {
+  result_.error = std::move(error);
+  Finish(FinishReason::kFailed);
+}
+
+void Generation::Finish(FinishReason reason) {
+  KVICK_CHECK(!is_finished_);
+  result_.finish_reason = reason;
+  answer_.Finish();
+  result_.text = answer_.shown();
+  is_finished_ = true;
+}
+
+void Generation::ReportEnd() {
+  result_.finished_us = MicrosecondsSince(request_->submitted);
+  if (request_->callbacks.on_finish) request_->callbacks.on_finish(std::move(result_));
+}
+
+}  // namespace kvick

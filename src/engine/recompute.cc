@@ -1,0 +1,71 @@
+#include "engine/recompute.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "engine/request_check.h"
+
+namespace kvick {
+
+Result<std::unique_ptr<Recomputer>> Recomputer::Create(const Model& model,
+                                                       const RecomputeOptions& options) {
+  KVICK_ASSIGN_OR_RETURN(
+      const ContextSize context,
+      ChooseUncachedContext(model.info(), options.context_tokens, AvailableMemoryBytes()));
+  RunnerOptions runner_options;
+  runner_options.kv_dtype = options.kv_dtype;
+  runner_options.isa = options.isa;
+  runner_options.num_threads = options.num_threads;
+  runner_options.max_slices = 1;
+  runner_options.max_batch_tokens = context.tokens;  // each pass takes in the whole text
+  KVICK_ASSIGN_OR_RETURN(auto runner, ModelRunner::Create(model, runner_options));
+  return std::unique_ptr<Recomputer>(new Recomputer(model, context, std::move(runner)));
+}
+
+Result<GenerateResult> Recomputer::Generate(const GenerateRequest& request,
+                                            const RequestCallbacks& callbacks) {
+  KVICK_RETURN_IF_ERROR(CheckRequest(request, model_, context_.tokens));
+  GenerateResult result;
+  RequestCallbacks heard = callbacks;
+  heard.on_finish = [&](GenerateResult finished) {
+    if (callbacks.on_finish) callbacks.on_finish(finished);
+    result = std::move(finished);
+  };
+  const auto active = std::make_shared<ActiveRequest>(
+      ActiveRequest{RequestId{1}, request, std::move(heard), {}, Clock::now()});
+  Generation generation(model_, active, 0, context_.tokens);
+  std::vector<float> logits(static_cast<size_t>(model_.info().vocab_size));
+  while (!generation.is_finished()) {
+    const Clock::time_point start = Clock::now();
+    KVICK_RETURN_IF_ERROR(runner_->RunUncached(generation.text(), LogitsOf::kLast, logits));
+    const bool is_prompt = !generation.has_answered();
+    (is_prompt ? stats_.prompt_tokens : stats_.decode_tokens) +=
+        is_prompt ? generation.num_tokens() : 1;
+    (is_prompt ? stats_.prompt_us : stats_.decode_us) += MicrosecondsSince(start);
+    if (is_prompt && callbacks.on_prompt) {
+      callbacks.on_prompt(generation.num_tokens(), generation.num_tokens());
+    }
+    generation.TakeToken(logits);
+  }
+  generation.ReportEnd();
+  if (result.error) return tl::unexpected(*result.error);
+  return result;
+}
+
+Status Recomputer::Logits(std::span<const int32_t> tokens, std::span<float> logits,
+                          const std::function<void(int64_t num_done)>& on_progress) {
+  const auto vocab_size = static_cast<size_t>(model_.info().vocab_size);
+  if (logits.size() != tokens.size() * vocab_size) {
+    return Fail(ErrorCode::kInvalidArgument, "engine: room for {} logits, {} are computed",
+                logits.size(), tokens.size() * vocab_size);
+  }
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    KVICK_RETURN_IF_ERROR(runner_->RunUncached(tokens.first(i + 1), LogitsOf::kLast,
+                                               logits.subspan(i * vocab_size, vocab_size)));
+    if (on_progress) on_progress(static_cast<int64_t>(i) + 1);
+  }
+  return {};
+}
+
+}  // namespace kvick

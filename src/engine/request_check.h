@@ -1,0 +1,18 @@
+#ifndef KVICK_ENGINE_REQUEST_CHECK_H_
+#define KVICK_ENGINE_REQUEST_CHECK_H_
+
+#include <cstdint>
+
+#include "kvick/engine.h"
+#include "kvick/model.h"
+#include "kvick/status.h"
+
+namespace kvick {
+
+// Errors  invalid_argument: an empty prompt or one longer than the context, a token out of the
+//         vocabulary, an option out of its range, a stop text that is empty or cannot be found
+Status CheckRequest(const GenerateRequest& request, const Model& model, int64_t context_tokens);
+
+}  // namespace kvick
+
+#endif  // KVICK_ENGINE_REQUEST_CHECK_H_

@@ -1,0 +1,84 @@
+#ifndef KVICK_ENGINE_SCHEDULER_H_
+#define KVICK_ENGINE_SCHEDULER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/generation.h"
+#include "kvick/engine.h"
+#include "kvick/kv_cache.h"
+
+namespace kvick {
+
+struct SchedulerLimits {
+  int64_t max_running = 1;
+  int64_t batch_tokens = 512;  // of one step; at least max_running
+  int64_t context_tokens = 0;  // of one text
+  PrefixReuse prefix_reuse = PrefixReuse::kOn;
+};
+
+// Decides who takes part in a step and with how many tokens, and finds them blocks.
+//
+//   * Every running text takes part with at least one token, the oldest first in everything; what
+//     room the step has left goes to prompts. So a long prompt delays nobody.
+//   * Those that wait are admitted in order of age, none before an older one, and only into blocks
+//     that are there for the whole of it: counted, not tried.
+//   * One that begins as another whose prompt is under way waits to find that beginning done.
+//   * Where blocks run out, the youngest steps aside. What it had computed stays findable in the
+//     cache, and goes to others only block by block, as they need it.
+//
+// No text waits forever: the oldest is never the youngest unless it is alone, and alone it fits,
+// which is checked before a request is taken.
+class Scheduler {
+ public:
+  // `cache` must outlive it.
+  Scheduler(KvCache& cache, const SchedulerLimits& limits);
+
+  // Puts a text into the queue, where its age belongs.
+  void Add(std::unique_ptr<Generation> generation);
+  // Gives every running text its tokens and their plan. Errors: internal.
+  Status PlanStep();
+  // Commits the plans, whose keys and values are written. Errors: internal.
+  Status CommitStep();
+  // Drops the plans of a step that failed.
+  void AbandonStep();
+  // Runs `follower`, whose prompt `leader` has just taken in, from the same blocks, and returns it;
+  // null where it has to wait. Errors: internal.
+  Result<Generation*> Fork(const Generation& leader, std::unique_ptr<Generation> follower);
+  // Takes out those that are finished. Their tokens stay findable. Errors: internal.
+  Result<Generations> TakeFinished();
+
+  const Generations& running() const { return running_; }
+  const Generations& waiting() const { return waiting_; }
+  int64_t num_preemptions() const { return num_preemptions_; }
+
+ private:
+  bool reuses_prefixes() const { return limits_.prefix_reuse == PrefixReuse::kOn; }
+  int64_t BlocksFor(int64_t num_tokens) const;
+  // Blocks that the running texts are still without, for all that they have and one token more.
+  int64_t NumPromisedBlocks() const;
+  // Whether there are so many blocks beyond those promised, and one for each running text to grow.
+  bool HasRoom(int64_t num_blocks) const;
+  bool CanAdmit(const Generation& generation) const;
+  // Whether a prompt that is under way will leave more of this text in the cache than is there.
+  bool IsBeingComputed(const Generation& generation, int64_t num_cached) const;
+  void ShareOut();
+  Status ReserveOrPreempt(size_t running_idx);
+  Status Preempt();
+  Status AdmitWaiting(int64_t room);
+  Status Admit(Generation& generation, int64_t room);
+  // Ends the text's sequence.
+  Status Release(Generation& generation);
+
+  KvCache& cache_;
+  SchedulerLimits limits_;
+  Generations running_;  // the oldest first
+  Generations waiting_;  // the oldest first
+  int64_t num_preemptions_ = 0;
+};
+
+}  // namespace kvick
+
+#endif  // KVICK_ENGINE_SCHEDULER_H_

@@ -1,0 +1,57 @@
+#include "engine/text_logits.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/memory.h"
+
+namespace kvick {
+
+Result<std::unique_ptr<TextLogits>> TextLogits::Create(const Model& model,
+                                                       const EngineOptions& options) {
+  auto made = std::unique_ptr<TextLogits>(new TextLogits);
+  KVICK_ASSIGN_OR_RETURN(made->context_,
+                         ChooseContext(model.info(), options, AvailableMemoryBytes()));
+  RunnerOptions runner_options;
+  runner_options.kv_dtype = options.kv_dtype;
+  runner_options.isa = options.isa;
+  runner_options.num_threads = options.num_threads;
+  runner_options.max_slices = 1;
+  made->chunk_tokens_ = std::min(options.batch_tokens, made->context_.tokens);
+  runner_options.max_batch_tokens = made->chunk_tokens_;
+  KVICK_ASSIGN_OR_RETURN(made->runner_, ModelRunner::Create(model, runner_options));
+  KVICK_ASSIGN_OR_RETURN(
+      made->cache_, KvCache::Create(CacheConfig(model.info(), options, made->context_.tokens)));
+  return made;
+}
+
+Status TextLogits::Logits(std::span<const int32_t> tokens, std::span<float> logits,
+                          const std::function<void(int64_t num_done)>& on_progress) {
+  if (tokens.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "engine: logits of no token, 1 or more are wanted");
+  }
+  const SequenceId sequence = cache_->CreateSequence();
+  const Status status = RunChunks(sequence, tokens, logits, on_progress);
+  KVICK_RETURN_IF_ERROR(cache_->Drop(sequence));
+  return status;
+}
+
+Status TextLogits::RunChunks(SequenceId sequence, std::span<const int32_t> tokens,
+                             std::span<float> logits,
+                             const std::function<void(int64_t num_done)>& on_progress) {
+  const size_t width = logits.size() / tokens.size();
+  const auto chunk = static_cast<size_t>(chunk_tokens_);
+  for (size_t i = 0; i < tokens.size(); i += chunk) {
+    const size_t num = std::min(chunk, tokens.size() - i);
+    KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache_->Reserve(sequence, static_cast<int64_t>(num)));
+    const RunnerSlice slice{&plan, tokens.subspan(i, num)};
+    KVICK_RETURN_IF_ERROR(
+        runner_->Run(*cache_, {&slice, 1}, LogitsOf::kAll, logits.subspan(i * width, num * width)));
+    KVICK_RETURN_IF_ERROR(cache_->Commit(std::move(plan)));
+    if (on_progress) on_progress(static_cast<int64_t>(i + num));
+  }
+  return {};
+}
+
+}  // namespace kvick
