@@ -57,6 +57,9 @@ int64_t PaddedDim(int64_t head_dim) { return RoundUp(head_dim, kPair); }
 template <DType kType>
 constexpr int64_t kPairBytes = kPair* kElementBytes<kType>;
 
+template <DType kType>
+constexpr bool kPairIsHalfLine = 2 * kPairBytes<kType> == kLineBytes;
+
 // KV heads that are walked together: blocks of 16 tokens then give runs of 32 KiB (D = 128, bf16).
 constexpr int64_t kMaxHeads = 8;
 
@@ -103,7 +106,11 @@ HWY_INLINE void ScoreTile(const float* queries, const Rows& rows, int64_t padded
     for (int64_t s = 0; s < kSlots; ++s) {
       const int64_t offset = s * rows.stride + i * kElementBytes<kType>;
       const F32Pair k = LoadF32Pair<kType>(kTag, rows.data + offset);
-      Prefetch(rows.ahead, offset, kPairBytes<kType>);
+      if constexpr (kPairIsHalfLine<kType>) {
+        PrefetchHalf(rows.ahead, offset, i / kPair);
+      } else {
+        Prefetch(rows.ahead, offset, kPairBytes<kType>);
+      }
       for (int64_t c = 0; c < kColumns; ++c) {
         const float* q = queries + c * padded_dim + i;
         F32Vector& sum = sums[c * kSlots + s];
@@ -154,7 +161,12 @@ HWY_INLINE void ValueTile(const float* p, const Rows& rows, int64_t i, float* ou
     for (int64_t n = 0; n < kVectors; n += 2) {
       const int64_t offset = s * rows.stride + (i + n * kLanes) * kElementBytes<kType>;
       const F32Pair pair = LoadF32Pair<kType>(kTag, rows.data + offset);
-      Prefetch(rows.ahead, offset, kPairBytes<kType>);
+      if constexpr (kPairIsHalfLine<kType>) {
+        const int64_t index = (i + n * kLanes) / kPair;
+        PrefetchHalf(rows.ahead, (index / 2 * rows.num + s) * kLineBytes, index);
+      } else {
+        Prefetch(rows.ahead, offset, kPairBytes<kType>);
+      }
       v[n] = pair.first;
       v[n + 1] = pair.second;
     }
