@@ -85,7 +85,7 @@ struct PrefixMatch {
 
 // indexed = added - superseded - evicted - taken_over. The others count from the cache's creation.
 struct PrefixStats {
-  int64_t tokens_asked = 0;          ///< by CreateSequence, as far as a sequence may grow
+  int64_t tokens_asked = 0;          ///< in calls of CreateSequence
   int64_t tokens_hit = 0;            ///< of these, those that were known
   int64_t blocks_added = 0;          ///< became known
   int64_t blocks_superseded = 0;     ///< gave way to a block that begins with the same tokens
@@ -163,8 +163,8 @@ class KvCache {
   // An empty sequence. Holds no block until its first Reserve.
   SequenceId CreateSequence();
   // A sequence that holds the longest known beginning of `tokens`, found by comparing tokens, down
-  // to a single one: its Length says how many. At most max_sequence_tokens. Whoever needs the
-  // logits of the last token passes all but that one. Copies and evicts nothing.
+  // to a single one: its Length says how many. Whoever needs the logits of the last token passes
+  // all but that one. Copies and evicts nothing.
   // Cost: a binary search a block, among the blocks that are known to follow.
   SequenceId CreateSequence(const PrefixScope& scope, std::span<const int32_t> tokens);
   // The same look, without a sequence: nothing is held, used or counted.

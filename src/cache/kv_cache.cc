@@ -12,15 +12,8 @@
 namespace kvick {
 namespace {
 
-// The most tokens of a sequence; where no limit is set, far more than any machine has slots.
-int64_t MaxTokens(const KvConfig& config) {
-  return config.max_sequence_tokens > 0 ? config.max_sequence_tokens : int64_t{1} << 48;
-}
-
-// What of a text one sequence can hold.
-std::span<const int32_t> Possible(const KvConfig& config, std::span<const int32_t> tokens) {
-  return tokens.first(std::min(tokens.size(), static_cast<size_t>(MaxTokens(config))));
-}
+// A sequence's most where no limit is set: far more than any machine has slots.
+constexpr int64_t kMaxTokens = int64_t{1} << 48;
 
 const float* Row(const TensorView& tensor, int64_t token, int64_t head) {
   return reinterpret_cast<const float*>(tensor.data) + token * tensor.strides[0] +
@@ -87,16 +80,17 @@ int64_t KvCache::num_sequences() const { return state_->sequences.num_sequences(
 
 SequenceId KvCache::CreateSequence() { return state_->sequences.Create(); }
 
+// No hit is beyond max_sequence_tokens, as no sequence that was published was.
 SequenceId KvCache::CreateSequence(const PrefixScope& scope, std::span<const int32_t> tokens) {
   const SequenceId sequence = state_->sequences.Create();
   BlockTable& table = *state_->sequences.Find(sequence);
-  table.length = state_->index.Find(scope, Possible(state_->config, tokens), table.blocks);
+  table.length = state_->index.Find(scope, tokens, table.blocks);
   for (BlockId block : table.blocks) state_->Hold(block);
   return sequence;
 }
 
 PrefixMatch KvCache::FindPrefix(const PrefixScope& scope, std::span<const int32_t> tokens) const {
-  return state_->index.Peek(scope, Possible(state_->config, tokens));
+  return state_->index.Peek(scope, tokens);
 }
 
 Result<WritePlan> KvCache::Reserve(SequenceId sequence, int64_t num_tokens) {
@@ -106,7 +100,7 @@ Result<WritePlan> KvCache::Reserve(SequenceId sequence, int64_t num_tokens) {
     return Fail(ErrorCode::kInvalidArgument,
                 "kv cache: {} tokens are reserved, at least 1 is wanted", num_tokens);
   }
-  const int64_t most = MaxTokens(config);
+  const int64_t most = config.max_sequence_tokens > 0 ? config.max_sequence_tokens : kMaxTokens;
   if (num_tokens > most - table->length) {
     return Fail(ErrorCode::kExhausted,
                 "kv cache: {} more tokens after {} in sequence {}, at most {} in all are possible",
@@ -254,7 +248,7 @@ KvUsage KvCache::Usage() const {
   const int64_t block_tokens = state_->config.block_tokens;
   std::vector<int64_t>& filled = state_->filled_slots;
   std::fill(filled.begin(), filled.end(), 0);
-  std::as_const(state_->sequences).ForEach([&](const BlockTable& table) {
+  state_->sequences.ForEach([&](const BlockTable& table) {
     for (size_t i = 0; i < table.blocks.size(); ++i) {
       const bool is_copy = table.replaced && static_cast<int64_t>(i) == table.length / block_tokens;
       const BlockId block = is_copy ? *table.replaced : table.blocks[i];

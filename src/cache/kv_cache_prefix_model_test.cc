@@ -159,7 +159,6 @@ class PrefixWalk {
       const Tokens more = FreshTokens(Draw(0, 3));
       text.tokens.insert(text.tokens.end(), more.begin(), more.end());
     }
-    text.tokens.resize(std::min<size_t>(text.tokens.size(), MaxTokens()));
     int64_t longest = 0;
     for (const Text& known : known_) {
       if (known.scope == text.scope)

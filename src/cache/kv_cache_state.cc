@@ -63,7 +63,7 @@ void KvCache::State::Release(BlockId block) {
 void KvCache::State::ClearUnfilledSlots(BlockId block) {
   if (config.fill != KvFill::kNan) return;
   int64_t filled = index.NumTokens(block);
-  std::as_const(sequences).ForEach([&](const BlockTable& table) {
+  sequences.ForEach([&](const BlockTable& table) {
     const int64_t num_tokens = table.length + table.num_pending;
     for (size_t i = 0; i < table.blocks.size(); ++i) {
       if (table.blocks[i] != block) continue;
@@ -84,7 +84,7 @@ Status KvCache::State::Grow(BlockTable& table, int64_t num_tokens) {
   const bool writes_shared = used_slots > 0 && pool.is_shared(table.blocks.back());
   // Without room for a copy, a block that the index alone shares leaves the index. What is known
   // behind it does so before, being among all that is available and needed.
-  const bool takes_over = writes_shared && num_new < 0 &&
+  const bool takes_over = writes_shared && num_new == num_available() &&
                           pool.references(table.blocks.back()) == 2 &&
                           index.Contains(table.blocks.back());
   const int64_t num_needed = num_new + (writes_shared && !takes_over ? 1 : 0);
