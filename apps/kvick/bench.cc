@@ -70,6 +70,8 @@ Verb AddBench(CLI::App& app) {
   add("linear", "tokens times a weight matrix", AddBenchLinear);
   add("model", "prefill and decode of a whole model", AddBenchModel);
   add("append", "a new token into all layers, against concatenation and memcpy", AddBenchAppend);
+  add("serving", "many requests in one amount of memory, in blocks and preallocated",
+      AddBenchServing);
   app.footer("Example: kvick bench attention --context 16384");
   return [verbs = std::move(verbs)]() -> Status {
     for (const auto& [verb, run] : verbs) {

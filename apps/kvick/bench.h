@@ -17,6 +17,7 @@ Verb AddBenchAttention(CLI::App& app);
 Verb AddBenchLimits(CLI::App& app);
 Verb AddBenchLinear(CLI::App& app);
 Verb AddBenchModel(CLI::App& app);
+Verb AddBenchServing(CLI::App& app);
 
 struct BenchOptions {
   std::string isa = "auto";

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,22 +16,17 @@
 #include "base/same_bits.h"
 #include "bench_data.h"
 #include "bench_rows.h"
-#include "known_models.h"
+#include "benched_model.h"
 #include "kvick/kv_cache.h"
 #include "kvick/model.h"
 #include "model/forward_ref.h"
 #include "model/model_parts.h"
-#include "model/random_model.h"
 
 namespace kvick::cli {
 namespace {
 
 struct ModelBenchOptions : BenchOptions {
-  std::string model;
-  std::string geometry = "llama-3-8b";
-  int64_t num_layers = 4;
-  int64_t vocab_size = 0;  // 0: the geometry's
-  std::string type = "bf16";
+  BenchedModelOptions model = {.geometry = "llama-3-8b"};
   std::string cache_type = "auto";
   std::vector<int64_t> depths = {0, 4096, 16384};
   std::vector<int64_t> sequences = {1, 16};
@@ -254,41 +248,12 @@ double ModelBench::prefill_flops() const {
   return 2 * (num_new * counts_.layer_elements + counts_.output_elements) + attention;
 }
 
-// From a file, or made up.
-struct BenchedModel {
-  std::unique_ptr<Model> opened;
-  std::optional<RandomModel> random;
-
-  const Model& get() const { return random ? random->model() : *opened; }
-};
-
-Result<BenchedModel> MakeModel(const ModelBenchOptions& options, int num_threads) {
-  BenchedModel model;
-  if (!options.model.empty()) {
-    KVICK_ASSIGN_OR_RETURN(model.opened, Model::Open(options.model));
-    return model;
-  }
-  const KnownModel& known = *FindKnownModel(options.geometry);
-  LlamaConfig config;
-  config.num_layers = options.num_layers;
-  config.hidden_size = known.hidden_size;
-  config.intermediate_size = known.intermediate_size;
-  config.num_heads = known.num_heads;
-  config.num_kv_heads = known.num_kv_heads;
-  config.head_dim = known.head_dim;
-  config.vocab_size = options.vocab_size > 0 ? options.vocab_size : known.vocab_size;
-  config.max_positions = known.max_positions;
-  config.tie_word_embeddings = known.tie_word_embeddings;
-  KVICK_ASSIGN_OR_RETURN(model.random,
-                         RandomModel::Create(config, ParseDType(options.type), num_threads));
-  return model;
-}
-
 Status RunModel(const ModelBenchOptions& options) {
   BenchReport report;
   KVICK_ASSIGN_OR_RETURN(report.setup, BenchSetup::From(options));
   const Exec& exec = report.setup.exec;
-  KVICK_ASSIGN_OR_RETURN(const BenchedModel model, MakeModel(options, exec.num_threads));
+  KVICK_ASSIGN_OR_RETURN(const BenchedModel model,
+                         BenchedModel::Create(options.model, exec.num_threads));
   KVICK_ASSIGN_OR_RETURN(const auto bench, ModelBench::Create(options, report.setup, model.get()));
   KVICK_RETURN_IF_ERROR(bench->CheckLogits());
   KVICK_ASSIGN_OR_RETURN(const auto buffer, MakeReadBuffer(report.setup));
@@ -320,16 +285,7 @@ Status RunModel(const ModelBenchOptions& options) {
 Verb AddBenchModel(CLI::App& app) {
   auto options = std::make_shared<ModelBenchOptions>();
   const auto most = [](int64_t n) { return CLI::Range(int64_t{1}, n); };
-  auto* model = app.add_option("-m,--model", options->model, "GGUF file or Hugging Face folder");
-  AddGeometryOption(app, options->geometry)->excludes(model);
-  app.add_option("--layers", options->num_layers, "of the random model")
-      ->check(most(1024))
-      ->excludes(model)
-      ->capture_default_str();
-  app.add_option("--vocab", options->vocab_size, "of the random model; default: the geometry's")
-      ->check(most(1 << 24))
-      ->excludes(model);
-  AddWeightTypeOption(app, options->type)->excludes(model);
+  options->model.AddTo(app);
   app.add_option("--cache-type-k", options->cache_type,
                  "-ctk: number type of the cache; auto is the weights'")
       ->check(CLI::IsMember({"auto", "bf16", "f16", "f32"}))

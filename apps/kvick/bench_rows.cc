@@ -74,6 +74,29 @@ void PrintRows(const BenchRow* begin, const BenchRow* end) {
 
 }  // namespace
 
+std::string MachineLine(const BenchSetup& setup) {
+  return fmt::format("{}, {}, {}", ProcessorName(), IsaName(setup.exec.isa),
+                     Counted(setup.exec.num_threads, "thread"));
+}
+
+nlohmann::json MachineJson(const BenchSetup& setup) {
+  return {{"processor", ProcessorName()},
+          {"isa", IsaName(setup.exec.isa)},
+          {"threads", setup.exec.num_threads},
+          {"cache_bytes", LastLevelCacheBytes()}};
+}
+
+void PrintRatios(std::span<const BenchRatio> ratios) {
+  if (!ratios.empty()) fmt::print("\n");
+  for (const BenchRatio& ratio : ratios) fmt::print("{}  {:.3f}\n", ratio.name, ratio.value);
+}
+
+nlohmann::json RatiosJson(std::span<const BenchRatio> ratios) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const BenchRatio& r : ratios) json.push_back({{"name", r.name}, {"value", r.value}});
+  return json;
+}
+
 Result<BenchSetup> BenchSetup::From(const BenchOptions& options) {
   KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.isa, options.num_threads));
   const auto wanted = static_cast<int64_t>(options.working_set_bytes);
@@ -105,38 +128,32 @@ void BenchReport::AddRatio(std::string ratio_name, const BenchRow& a, const Benc
 }
 
 void BenchReport::Print() const {
-  fmt::print("{}, {}, {}\n", ProcessorName(), IsaName(setup.exec.isa),
-             Counted(setup.exec.num_threads, "thread"));
+  fmt::print("{}\n", MachineLine(setup));
   fmt::print("last-level caches {} MiB, data {} MiB\n", LastLevelCacheBytes() >> 20,
              setup.working_set_bytes >> 20);
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     while (end < rows.size() && rows[end].limit == rows[begin].limit) ++end;
     PrintRows(rows.data() + begin, rows.data() + end);
   }
-  if (!ratios.empty()) fmt::print("\n");
-  for (const BenchRatio& ratio : ratios) fmt::print("{}  {:.3f}\n", ratio.name, ratio.value);
+  PrintRatios(ratios);
 }
 
 void BenchReport::PrintJson() const {
-  nlohmann::json json_rows = nlohmann::json::array(), json_ratios = nlohmann::json::array();
+  nlohmann::json json_rows = nlohmann::json::array();
   for (const BenchRow& row : rows) json_rows.push_back(RowJson(row));
-  for (const BenchRatio& r : ratios) json_ratios.push_back({{"name", r.name}, {"value", r.value}});
   const auto limit = [this](const char* name) {
     const auto found = limits.find(name);
     return found == limits.end() ? nlohmann::json() : nlohmann::json(found->second.rate());
   };
-  cli::PrintJson({{"machine",
-                   {{"processor", ProcessorName()},
-                    {"isa", IsaName(setup.exec.isa)},
-                    {"threads", setup.exec.num_threads},
-                    {"cache_bytes", LastLevelCacheBytes()},
-                    {"working_set_bytes", setup.working_set_bytes}}},
+  nlohmann::json machine = MachineJson(setup);
+  machine["working_set_bytes"] = setup.working_set_bytes;
+  cli::PrintJson({{"machine", std::move(machine)},
                   {"limits",
                    {{"read_gbps", limit("read")},
                     {"matrix_gflops", limit("matrix")},
                     {"memcpy_gbps", limit("memcpy")}}},
                   {"rows", std::move(json_rows)},
-                  {"ratios", std::move(json_ratios)}});
+                  {"ratios", RatiosJson(ratios)}});
 }
 
 Result<std::shared_ptr<ReadLimit>> MakeReadBuffer(const BenchSetup& setup) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,13 @@ struct BenchReport {
   void Print() const;      // aligned, for people
   void PrintJson() const;  // one object
 };
+
+// Processor, implementation and threads, for people and for programs.
+std::string MachineLine(const BenchSetup& setup);
+nlohmann::json MachineJson(const BenchSetup& setup);
+// The same of ratios.
+void PrintRatios(std::span<const BenchRatio> ratios);
+nlohmann::json RatiosJson(std::span<const BenchRatio> ratios);
 
 // What plain reads go through. Errors: exhausted.
 Result<std::shared_ptr<ReadLimit>> MakeReadBuffer(const BenchSetup& setup);

@@ -42,6 +42,11 @@ bool Generation::IsOlderThan(const Generation& other) const {
          std::tuple(other.request_->id, other.sample_idx());
 }
 
+int64_t Generation::most_tokens() const {
+  return std::min(request_->request.max_new_tokens, context_tokens_ - num_prompt_tokens()) +
+         num_prompt_tokens();
+}
+
 void Generation::TakeToken(std::span<const float> logits) {
   const auto token = sampler_.Sample(logits, text_);
   if (!token) return Fail(token.error());

@@ -46,6 +46,8 @@ class Generation {
   int64_t num_prompt_tokens() const {
     return static_cast<int64_t>(request_->request.prompt.size());
   }
+  // At its longest, if nothing ends it before.
+  int64_t most_tokens() const;
   bool has_answered() const { return num_tokens() > num_prompt_tokens(); }
 
   // Chooses the next token from the logits [V] of the last one, and tells the request.

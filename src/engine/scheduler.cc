@@ -131,7 +131,10 @@ bool Scheduler::IsBeingComputed(const Generation& g, int64_t num_cached) const {
 }
 
 bool Scheduler::HasRoom(int64_t num_blocks) const {
-  return num_blocks + NumPromisedBlocks() + std::ssize(running_) <= cache_.num_available_blocks();
+  const int64_t num_growing = std::ranges::count_if(running_, [this](const auto& g) {
+    return BlocksFor(g->most_tokens()) > BlocksFor(g->num_tokens() + 1);
+  });
+  return num_blocks + NumPromisedBlocks() + num_growing <= cache_.num_available_blocks();
 }
 
 int64_t Scheduler::NumPromisedBlocks() const {

@@ -59,7 +59,8 @@ class Scheduler {
   int64_t BlocksFor(int64_t num_tokens) const;
   // Blocks that the running texts are still without, for all that they have and one token more.
   int64_t NumPromisedBlocks() const;
-  // Whether there are so many blocks beyond those promised, and one for each running text to grow.
+  // Whether there are so many blocks beyond those promised, and one for each text that may yet
+  // grow.
   bool HasRoom(int64_t num_blocks) const;
   bool CanAdmit(const Generation& generation) const;
   // Whether a prompt that is under way will leave more of this text in the cache than is there.

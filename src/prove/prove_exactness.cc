@@ -25,16 +25,9 @@ struct Cut {
 
 class ExactnessProof {
  public:
-  explicit ExactnessProof(const ProofContext& context) : context_(context) {
-    // One text that is long enough: the prompts, over and over.
-    const int64_t length = std::min(kMostTokens, context.model.info().max_positions);
-    while (static_cast<int64_t>(text_.size()) < length) {
-      for (const auto& prompt : context.prompts) {
-        text_.insert(text_.end(), prompt.begin(), prompt.end());
-      }
-    }
-    text_.resize(static_cast<size_t>(length));
-  }
+  explicit ExactnessProof(const ProofContext& context)
+      : context_(context),
+        text_(context.LongText(std::min(kMostTokens, context.model.info().max_positions))) {}
 
   Result<ProofSection> Run() {
     KVICK_ASSIGN_OR_RETURN(wanted_, Logits({0}));

@@ -76,7 +76,8 @@ constexpr NamedSection kSections[] = {{"answers", "Answers", ProveAnswers},
                                       {"speed", "Speed", ProveSpeed},
                                       {"stability", "Stability", ProveStability},
                                       {"bugs", "The four bugs", ProveBugsAreCaught},
-                                      {"hidden_cost", "The hidden cost", ProveHiddenCost}};
+                                      {"hidden_cost", "The hidden cost", ProveHiddenCost},
+                                      {"serving", "Many requests", ProveServing}};
 
 }  // namespace
 
@@ -88,6 +89,15 @@ SubjectOptions ProofContext::Subjects() const {
     subjects.context_tokens += static_cast<int64_t>(prompt.size()) + num_tokens;
   }
   return subjects;
+}
+
+std::vector<int32_t> ProofContext::LongText(int64_t length) const {
+  std::vector<int32_t> text;
+  while (std::ssize(text) < length) {
+    for (const auto& prompt : prompts) text.insert(text.end(), prompt.begin(), prompt.end());
+  }
+  text.resize(static_cast<size_t>(length));
+  return text;
 }
 
 KvConfig Llama3_8BGeometry() {

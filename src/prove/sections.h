@@ -25,6 +25,8 @@ struct ProofContext {
   int64_t vocab_size() const { return model.info().vocab_size; }
   // Room for all prompts one after the other, and for what follows each.
   SubjectOptions Subjects() const;
+  // The prompts over and over, to that length.
+  std::vector<int32_t> LongText(int64_t length) const;
 };
 
 // One file each.
@@ -36,6 +38,7 @@ Result<ProofSection> ProveSpeed(ProofContext& context);
 Result<ProofSection> ProveStability(ProofContext& context);
 Result<ProofSection> ProveBugsAreCaught(ProofContext& context);
 Result<ProofSection> ProveHiddenCost(ProofContext& context);
+Result<ProofSection> ProveServing(ProofContext& context);
 
 // The geometry that the lesson on KV caches is about: 131,072 bytes a token in bf16.
 KvConfig Llama3_8BGeometry();

@@ -1,0 +1,264 @@
+// kvick bench serving: many requests in one amount of memory, in blocks and preallocated.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "bench.h"
+#include "bench_data.h"
+#include "bench_rows.h"
+#include "benched_model.h"
+#include "prove/serving_run.h"
+#include "prove/serving_trace.h"
+
+namespace kvick::cli {
+namespace {
+
+// 8 GiB of Llama 3 8B in bf16.
+constexpr int64_t kDefaultCacheTokens = 65536;
+
+struct ServingBenchOptions {
+  BenchedModelOptions model;
+  TraceOptions trace;
+  std::string trace_file;
+  uint64_t cache_bytes = 0;  // 0: kDefaultCacheTokens
+  int64_t context_tokens = 8192;
+  int64_t block_tokens = 16;
+  int64_t batch_tokens = 512;
+  int64_t max_sequences = 256;
+  int64_t prefix_tokens = 4096;
+  std::string isa = "auto";
+  int num_threads = 0;
+  bool contiguous = false;
+  bool compare = false;
+  bool json = false;
+};
+
+// One way to hold the cache, and what it did.
+struct ServingRun {
+  std::string layout;
+  ServingFigures figures;
+  std::optional<PrefixTimes> prefix;
+};
+
+Result<std::vector<TracedRequest>> Trace(const ServingBenchOptions& options) {
+  TraceOptions trace = options.trace;
+  trace.most_tokens = std::min(options.context_tokens, trace.most_tokens);
+  if (options.trace_file.empty()) return MakeTrace(trace);
+  KVICK_ASSIGN_OR_RETURN(const std::string lines, ReadText(options.trace_file));
+  return ParseTrace(lines, trace);
+}
+
+// A preallocated cache gives each request its own memory: nothing is shared.
+EngineOptions ToEngineOptions(const ServingBenchOptions& options, const ModelInfo& info,
+                              int64_t block_tokens) {
+  KvConfig token = info.KvGeometry(info.DefaultKvDType());
+  const int64_t token_bytes =
+      2 * token.num_layers * token.num_kv_heads * token.head_dim * DTypeBytes(token.dtype);
+  EngineOptions engine;
+  engine.max_sequences = options.max_sequences;
+  engine.context_tokens = options.context_tokens;
+  engine.block_tokens = block_tokens;
+  engine.cache_bytes = options.cache_bytes > 0 ? static_cast<int64_t>(options.cache_bytes)
+                                               : kDefaultCacheTokens * token_bytes;
+  engine.batch_tokens = options.batch_tokens;
+  engine.prefix_reuse = block_tokens > 0 ? PrefixReuse::kOn : PrefixReuse::kOff;
+  engine.isa = options.isa;
+  engine.num_threads = options.num_threads;
+  return engine;
+}
+
+Result<ServingRun> RunLayout(const ServingBenchOptions& options, const Model& model,
+                             std::span<const TracedRequest> trace, int64_t block_tokens) {
+  constexpr int64_t kNumChecked = 8, kNumNew = 32;
+  const EngineOptions engine_options = ToEngineOptions(options, model.info(), block_tokens);
+  KVICK_RETURN_IF_ERROR(CheckServing(model, engine_options, trace, kNumChecked));
+  KVICK_ASSIGN_OR_RETURN(const auto engine, Engine::Create(model, engine_options));
+  const int64_t vocab_size = model.info().vocab_size;
+  ServingRun run;
+  run.layout = LayoutName(block_tokens);
+  Progress progress("requests, " + run.layout);
+  KVICK_ASSIGN_OR_RETURN(run.figures, Serve(*engine, trace, vocab_size, [&](int64_t num_done) {
+                           progress.Show(num_done, std::ssize(trace));
+                         }));
+  if (engine_options.prefix_reuse == PrefixReuse::kOn &&
+      options.prefix_tokens + kNumNew < options.context_tokens) {
+    KVICK_ASSIGN_OR_RETURN(run.prefix,
+                           TimePrefixHit(*engine, options.prefix_tokens, kNumNew, vocab_size));
+  }
+  return run;
+}
+
+nlohmann::json PercentilesJson(const Percentiles& p) {
+  return {{"p50", p.p50}, {"p90", p.p90}, {"p99", p.p99}};
+}
+
+nlohmann::json RunJson(const ServingRun& run) {
+  const ServingFigures& f = run.figures;
+  nlohmann::json json = {{"layout", run.layout},
+                         {"seconds", f.seconds},
+                         {"requests", f.num_requests},
+                         {"prompt_tokens", f.prompt_tokens},
+                         {"output_tokens", f.output_tokens},
+                         {"output_tokens_per_s", f.output_tokens_per_second()},
+                         {"first_token_ms", PercentilesJson(f.first_token_ms)},
+                         {"between_tokens_ms", PercentilesJson(f.between_tokens_ms)},
+                         {"in_flight", f.in_flight},
+                         {"most_in_flight", f.stats.most_running},
+                         {"pool_use", f.pool_use},
+                         {"waste", f.waste},
+                         {"hit_rate", f.hit_rate()},
+                         {"preemptions", f.stats.num_preemptions},
+                         {"overhead", f.overhead}};
+  if (run.prefix) {
+    json["prefix"] = {{"miss_first_token_ms", run.prefix->miss_us / 1e3},
+                      {"hit_first_token_ms", run.prefix->hit_us / 1e3},
+                      {"miss_over_hit", run.prefix->miss_us / run.prefix->hit_us}};
+  }
+  return json;
+}
+
+void PrintRun(const ServingBenchOptions& options, const ServingRun& run) {
+  const ServingFigures& f = run.figures;
+  const auto line = [](const char* name, const std::string& value) {
+    fmt::print("  {:<30}  {}\n", name, value);
+  };
+  const auto spread = [](const Percentiles& p) {
+    return fmt::format("{:.1f}  {:.1f}  {:.1f}", p.p50, p.p90, p.p99);
+  };
+  fmt::print("\n{}\n", run.layout);
+  line("time, s", fmt::format("{:.2f}", f.seconds));
+  line("output tokens/s", fmt::format("{:.1f}", f.output_tokens_per_second()));
+  line("first token, ms p50 p90 p99", spread(f.first_token_ms));
+  line("between tokens, ms p50 p90 p99", spread(f.between_tokens_ms));
+  line("requests in flight, mean most",
+       fmt::format("{:.1f}  {}", f.in_flight, f.stats.most_running));
+  line("pool in use, %", fmt::format("{:.1f}", 100 * f.pool_use));
+  line("of that empty, %", fmt::format("{:.2f}", 100 * f.waste));
+  line("prompt tokens found, %", fmt::format("{:.1f}", 100 * f.hit_rate()));
+  line("preemptions", fmt::format("{}", f.stats.num_preemptions));
+  line("step outside of the forward, %", fmt::format("{:.2f}", 100 * f.overhead));
+  if (!run.prefix) return;
+  line("first token, ms",
+       fmt::format("{:.2f} with {} tokens known, {:.2f} with none: {:.1f} times",
+                   run.prefix->hit_us / 1e3, options.prefix_tokens, run.prefix->miss_us / 1e3,
+                   run.prefix->miss_us / run.prefix->hit_us));
+}
+
+std::vector<BenchRatio> Ratios(std::span<const ServingRun> runs) {
+  if (runs.size() < 2) return {};
+  const ServingFigures& paged = runs[0].figures;
+  const ServingFigures& contiguous = runs[1].figures;
+  return {{"requests in flight, paged / contiguous", paged.in_flight / contiguous.in_flight},
+          {"output tokens/s, paged / contiguous",
+           paged.output_tokens_per_second() / contiguous.output_tokens_per_second()}};
+}
+
+Status RunServing(const ServingBenchOptions& options) {
+  BenchOptions machine;
+  machine.isa = options.isa;
+  machine.num_threads = options.num_threads;
+  KVICK_ASSIGN_OR_RETURN(const BenchSetup setup, BenchSetup::From(machine));
+  KVICK_ASSIGN_OR_RETURN(const auto trace, Trace(options));
+  KVICK_ASSIGN_OR_RETURN(const BenchedModel model,
+                         BenchedModel::Create(options.model, setup.exec.num_threads));
+  std::vector<int64_t> layouts = {options.block_tokens, 0};
+  if (!options.compare) layouts = {options.contiguous ? 0 : options.block_tokens};
+  std::vector<ServingRun> runs;
+  for (const int64_t block_tokens : layouts) {
+    KVICK_ASSIGN_OR_RETURN(runs.emplace_back(),
+                           RunLayout(options, model.get(), trace, block_tokens));
+  }
+  const std::vector<BenchRatio> ratios = Ratios(runs);
+  if (options.json) {
+    nlohmann::json json = {{"machine", MachineJson(setup)}, {"runs", nlohmann::json::array()}};
+    for (const ServingRun& run : runs) json["runs"].push_back(RunJson(run));
+    json["ratios"] = RatiosJson(ratios);
+    PrintJson(json);
+    return {};
+  }
+  fmt::print("{}\n", MachineLine(setup));
+  for (const ServingRun& run : runs) PrintRun(options, run);
+  PrintRatios(ratios);
+  return {};
+}
+
+void AddTraceOptions(CLI::App& app, ServingBenchOptions& options) {
+  TraceOptions& trace = options.trace;
+  auto* file = app.add_option("--trace", options.trace_file,
+                              "one JSON object a line: arrival_ms, prompt_tokens, output_tokens, "
+                              "prefix_id, prefix_tokens; default: made up as follows");
+  app.add_option("--requests", trace.num_requests, "how many")
+      ->capture_default_str()
+      ->excludes(file);
+  app.add_option("--mean-tokens", trace.mean_tokens, "of prompt and output, lognormal")
+      ->capture_default_str()
+      ->excludes(file);
+  app.add_option("--length-deviation", trace.length_deviation, "of the logarithm of the length")
+      ->capture_default_str()
+      ->excludes(file);
+  app.add_option("--output-share", trace.output_share, "of a request's tokens")
+      ->capture_default_str()
+      ->excludes(file);
+  app.add_option("--shared-prefix", trace.shared_prefix,
+                 "of a prompt: begins like others of its prefix_id")
+      ->capture_default_str();
+  app.add_option("--prefixes", trace.num_prefixes, "beginnings that prompts share")
+      ->capture_default_str()
+      ->excludes(file);
+  app.add_option("--rate", trace.requests_per_second, "requests a second, Poisson")
+      ->capture_default_str()
+      ->excludes(file);
+  app.add_option("-s,--seed", trace.seed, "of the trace")->capture_default_str()->excludes(file);
+}
+
+}  // namespace
+
+Verb AddBenchServing(CLI::App& app) {
+  auto options = std::make_shared<ServingBenchOptions>();
+  const auto most = [](int64_t n) { return CLI::Range(int64_t{1}, n); };
+  AddTraceOptions(app, *options);
+  options->model.AddTo(app);
+  app.add_option("--cache-memory", options->cache_bytes,
+                 "of all blocks, as in 8GiB; default: 65,536 tokens, 8 GiB of Llama 3 8B")
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
+  app.add_option("-c,--ctx-size", options->context_tokens,
+                 "tokens a request may hold, and reserves where it is contiguous")
+      ->check(most(kMostTokens))
+      ->capture_default_str();
+  auto* block = app.add_option("--block-tokens", options->block_tokens, "tokens in a block")
+                    ->check(most(kMostTokens))
+                    ->capture_default_str();
+  auto* contiguous = app.add_flag("--contiguous", options->contiguous,
+                                  "one block a request, nothing shared: the preallocated cache")
+                         ->excludes(block);
+  app.add_flag("--compare", options->compare, "in blocks, then contiguous, and how they compare")
+      ->excludes(contiguous);
+  app.add_option("--batch-tokens", options->batch_tokens, "of all requests in one pass")
+      ->check(most(kMostTokens))
+      ->capture_default_str();
+  app.add_option("--max-sequences", options->max_sequences, "requests side by side")
+      ->check(most(1 << 16))
+      ->capture_default_str();
+  app.add_option("--prefix-tokens", options->prefix_tokens,
+                 "known beginning of the prompt whose first token is timed, 32 more are new")
+      ->check(most(kMostTokens))
+      ->capture_default_str();
+  app.add_option("--isa", options->isa, "implementation; `kvick --version` lists them")
+      ->capture_default_str();
+  app.add_option("-t,--threads", options->num_threads,
+                 "default: all cores that the process may use")
+      ->check(CLI::Range(1, 1024));
+  app.add_flag("--json", options->json, "print one JSON object");
+  app.footer("Example: kvick bench serving --compare");
+  return [options] { return RunServing(*options); };
+}
+
+}  // namespace kvick::cli

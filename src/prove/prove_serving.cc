@@ -1,0 +1,204 @@
+// Many requests in one cache: found or computed, interrupted or not, in any company.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/same_bits.h"
+#include "model/random_model.h"
+#include "prove/sections.h"
+#include "prove/serving_run.h"
+#include "prove/serving_trace.h"
+
+namespace kvick {
+namespace {
+
+using Tokens = std::span<const int32_t>;
+
+constexpr int64_t kBlockTokens = 16;
+
+// What one text's logits are, whatever its beginning went through before.
+class PrefixProof {
+ public:
+  PrefixProof(const ProofContext& context, Tokens text) : context_(context), text_(text) {}
+
+  Result<std::vector<Claim>> Run() {
+    SubjectOptions options = context_.Subjects();
+    options.context_tokens = 4 * std::ssize(text_) + 64;
+    options.block_tokens = kBlockTokens;
+    options.fill = KvFill::kNan;
+    KVICK_ASSIGN_OR_RETURN(subject_, CachedSubject::Create(context_.model, options));
+    const SequenceId first = cache().CreateSequence();
+    KVICK_ASSIGN_OR_RETURN(wanted_, Append(first, text_));
+    KVICK_RETURN_IF_ERROR(cache().Retire(first, ScopeOf("a"), text_));
+    KVICK_RETURN_IF_ERROR(AddHit("a prompt found in the cache = computed", text_.size() - 1));
+    KVICK_RETURN_IF_ERROR(AddHit("found up to a token inside a block = computed",
+                                 std::min(text_.size() - 1, size_t{kBlockTokens} + 5)));
+    AddForeign();
+    KVICK_RETURN_IF_ERROR(AddInterrupted());
+    return std::move(claims_);
+  }
+
+ private:
+  KvCache& cache() { return subject_->cache(); }
+  static PrefixScope ScopeOf(std::string_view tenant) {
+    return std::move(PrefixScope().Text("tenant", tenant));
+  }
+
+  // Logits [tokens, V] of the next tokens of a sequence.
+  Result<std::vector<float>> Append(SequenceId sequence, Tokens tokens) {
+    std::vector<float> logits(tokens.size() * static_cast<size_t>(context_.vocab_size()));
+    KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache().Reserve(sequence, std::ssize(tokens)));
+    const RunnerSlice slice{&plan, tokens};
+    KVICK_RETURN_IF_ERROR(subject_->runner().Run(cache(), {&slice, 1}, LogitsOf::kAll, logits));
+    KVICK_RETURN_IF_ERROR(cache().Commit(std::move(plan)));
+    return logits;
+  }
+
+  void Add(std::string asked, std::span<const float> logits, int64_t num_found) {
+    const bool is_same = SameBits(logits, std::span<const float>(wanted_).last(logits.size()));
+    claims_.push_back({std::move(asked),
+                       fmt::format("{} of {} tokens found, {}", num_found, text_.size(),
+                                   is_same ? fmt::format("{} logits, the same bits", logits.size())
+                                           : "bits DIFFER"),
+                       is_same});
+  }
+
+  // Looks the first num_tokens tokens up, and computes the rest.
+  Status AddHit(std::string asked, size_t num_tokens) {
+    const SequenceId sequence = cache().CreateSequence(ScopeOf("a"), text_.first(num_tokens));
+    KVICK_ASSIGN_OR_RETURN(const int64_t num_found, cache().Length(sequence));
+    KVICK_ASSIGN_OR_RETURN(const auto logits, Append(sequence, text_.subspan(num_found)));
+    Add(std::move(asked), logits, num_found);
+    claims_.back().holds &= num_found == static_cast<int64_t>(num_tokens);
+    return cache().Drop(sequence);
+  }
+
+  void AddForeign() {
+    const int64_t num_found = cache().FindPrefix(ScopeOf("b"), text_).num_tokens;
+    claims_.push_back({"nothing is found for another tenant",
+                       fmt::format("{} of {} tokens found", num_found, text_.size()),
+                       num_found == 0});
+  }
+
+  // Stopped in the middle, all of it evicted, and computed again in another chunk.
+  Status AddInterrupted() {
+    cache().ForgetPrefixes();
+    const size_t middle = text_.size() / 2;
+    const SequenceId sequence = cache().CreateSequence();
+    KVICK_RETURN_IF_ERROR(Append(sequence, text_.first(middle)));
+    KVICK_RETURN_IF_ERROR(cache().Retire(sequence, ScopeOf("a"), text_.first(middle)));
+    cache().ForgetPrefixes();
+    const SequenceId resumed = cache().CreateSequence(ScopeOf("a"), text_);
+    KVICK_ASSIGN_OR_RETURN(const int64_t num_found, cache().Length(resumed));
+    KVICK_ASSIGN_OR_RETURN(const auto logits, Append(resumed, text_));
+    Add("put aside, evicted and resumed = uninterrupted", logits, num_found);
+    return {};
+  }
+
+  const ProofContext& context_;
+  Tokens text_;
+  std::unique_ptr<CachedSubject> subject_;
+  std::vector<float> wanted_;
+  std::vector<Claim> claims_;
+};
+
+// Requests of many kinds: short and long, greedy and drawn, alone and in pairs.
+std::vector<GenerateRequest> MixedRequests(const ProofContext& context, Tokens text) {
+  constexpr size_t kNumRequests = 16;
+  std::vector<GenerateRequest> requests;
+  for (size_t i = 0; i < kNumRequests; ++i) {
+    GenerateRequest request;
+    const Tokens prompt = text.first(std::min(text.size(), 1 + i * 37 % 64));
+    request.prompt.assign(prompt.begin(), prompt.end());
+    request.max_new_tokens = static_cast<int64_t>(4 + i * 11 % 29);
+    request.max_new_tokens = std::min(request.max_new_tokens, context.num_tokens);
+    request.num_samples = 1 + static_cast<int64_t>(i % 2);
+    request.sampling.temperature = i % 3 == 0 ? 0 : 1;
+    request.sampling.seed = i;
+    request.ignore_end = true;
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+Result<Claim> ProveMix(const ProofContext& context, Tokens text) {
+  const std::vector<GenerateRequest> requests = MixedRequests(context, text);
+  EngineOptions options;
+  options.isa = context.options.isa;
+  options.num_threads = context.options.num_threads;
+  options.context_tokens = 64 + 32;
+  options.max_sequences = 1;
+  options.prefix_reuse = PrefixReuse::kOff;
+  KVICK_ASSIGN_OR_RETURN(const auto alone, Engine::Create(context.model, options));
+  KvConfig config = alone->cache_config();
+  options.max_sequences = 12;
+  options.prefix_reuse = PrefixReuse::kOn;
+  options.cache_bytes = 2 * alone->stats().usage.capacity_bytes;  // two of them, at their longest
+  KVICK_ASSIGN_OR_RETURN(const auto together, Engine::Create(context.model, options));
+  KVICK_ASSIGN_OR_RETURN(const auto got, together->Generate(requests));
+  int64_t num_different = 0;
+  size_t next = 0;
+  for (const GenerateRequest& request : requests) {
+    KVICK_ASSIGN_OR_RETURN(const auto wanted, alone->Generate({&request, 1}));
+    for (const GenerateResult& text_alone : wanted) {
+      if (got[next++].tokens != text_alone.tokens) ++num_different;
+    }
+  }
+  const EngineStats stats = together->stats();
+  return Claim{"requests in any mix, preempted, found and forked = each alone",
+               fmt::format("{} texts in {} blocks, {} preemptions, {} of them differ", got.size(),
+                           2 * config.num_blocks, stats.num_preemptions, num_different),
+               num_different == 0 && stats.num_preemptions > 0};
+}
+
+// A model so small that only the cache counts, and a trace of requests of 1,000 tokens.
+Result<Claim> ProveWaste(const ProofContext& context) {
+  constexpr int64_t kCacheTokens = 65536;  // 8 GiB of Llama 3 8B
+  constexpr double kMostWaste = 0.01;
+  LlamaConfig config;
+  config.num_layers = 1;
+  config.hidden_size = config.intermediate_size = 32;
+  config.num_heads = config.num_kv_heads = 1;
+  config.head_dim = 8;
+  config.vocab_size = 64;
+  config.max_positions = 8192;
+  KVICK_ASSIGN_OR_RETURN(const RandomModel model, RandomModel::Create(config, DType::kBF16, 1));
+  TraceOptions trace_options;
+  trace_options.num_requests = 150;
+  KVICK_ASSIGN_OR_RETURN(const auto trace, MakeTrace(trace_options));
+  EngineOptions options;
+  options.isa = context.options.isa;
+  options.num_threads = context.options.num_threads;
+  options.context_tokens = config.max_positions;
+  options.max_sequences = 256;
+  options.cache_bytes = kCacheTokens * 2 * config.head_dim * 2;
+  KVICK_ASSIGN_OR_RETURN(const auto engine, Engine::Create(model.model(), options));
+  KVICK_ASSIGN_OR_RETURN(const ServingFigures figures, Serve(*engine, trace, config.vocab_size));
+  return Claim{
+      fmt::format("a trace of requests of 1,000 tokens: at most {:.0f} % of what they reserve is "
+                  "empty",
+                  100 * kMostWaste),
+      fmt::format("{:.2f} % with {:.0f} requests in flight, where {} would fit preallocated",
+                  100 * figures.waste, figures.in_flight, kCacheTokens / config.max_positions),
+      figures.waste <= kMostWaste};
+}
+
+}  // namespace
+
+Result<ProofSection> ProveServing(ProofContext& context) {
+  constexpr int64_t kMostTokens = 64;
+  const std::vector<int32_t> text =
+      context.LongText(std::min(kMostTokens, context.model.info().max_positions));
+  ProofSection section;
+  KVICK_ASSIGN_OR_RETURN(section.claims, PrefixProof(context, text).Run());
+  KVICK_ASSIGN_OR_RETURN(Claim mix, ProveMix(context, text));
+  section.claims.push_back(std::move(mix));
+  KVICK_ASSIGN_OR_RETURN(Claim waste, ProveWaste(context));
+  section.claims.push_back(std::move(waste));
+  return section;
+}
+
+}  // namespace kvick
