@@ -105,15 +105,16 @@ class PrefixProof {
   std::vector<Claim> claims_;
 };
 
-// Requests of many kinds: short and long, greedy and drawn, alone and in pairs.
+// Requests of many kinds: greedy and drawn, alone and in pairs. Their prompts are short and their
+// texts long, so that many are let in which then have no room to grow.
 std::vector<GenerateRequest> MixedRequests(const ProofContext& context, Tokens text) {
   constexpr size_t kNumRequests = 16;
   std::vector<GenerateRequest> requests;
   for (size_t i = 0; i < kNumRequests; ++i) {
     GenerateRequest request;
-    const Tokens prompt = text.first(std::min(text.size(), 1 + i * 37 % 64));
+    const Tokens prompt = text.first(std::min(text.size(), 1 + i * 37 % 24));
     request.prompt.assign(prompt.begin(), prompt.end());
-    request.max_new_tokens = static_cast<int64_t>(4 + i * 11 % 29);
+    request.max_new_tokens = static_cast<int64_t>(40 + i * 11 % 32);
     request.max_new_tokens = std::min(request.max_new_tokens, context.num_tokens);
     request.num_samples = 1 + static_cast<int64_t>(i % 2);
     request.sampling.temperature = i % 3 == 0 ? 0 : 1;
@@ -168,6 +169,7 @@ Result<Claim> ProveWaste(const ProofContext& context) {
   KVICK_ASSIGN_OR_RETURN(const RandomModel model, RandomModel::Create(config, DType::kBF16, 1));
   TraceOptions trace_options;
   trace_options.num_requests = 150;
+  trace_options.shared_prefix = 0;  // what is shared counts once, and would hide what is held
   KVICK_ASSIGN_OR_RETURN(const auto trace, MakeTrace(trace_options));
   EngineOptions options;
   options.isa = context.options.isa;

@@ -47,6 +47,59 @@ class BenchTest(CliTest):
         return [(row["name"], row["case"], row["share_of"]) for row in report["rows"]]
 
 
+class ServingTest(CliTest):
+    """kvick bench serving, on few and short requests."""
+
+    _SHORT = ("--requests", "12", "--mean-tokens", "60", "-c", "256", "--cache-memory", "1MiB",
+              "--rate", "10000", "--prefix-tokens", "128", "-t", "1")
+
+    def serve(self, *args):
+        return self.run_json("bench", "serving", *self._SHORT, *args)
+
+    def check_run(self, run):
+        self.assertEqual(run["requests"], 12)
+        self.assertGreater(run["output_tokens_per_s"], 0)
+        for name in ("first_token_ms", "between_tokens_ms"):
+            self.assertLessEqual(run[name]["p50"], run[name]["p90"])
+            self.assertLessEqual(run[name]["p90"], run[name]["p99"])
+        for name in ("pool_use", "waste", "hit_rate", "overhead"):
+            self.assertGreaterEqual(run[name], 0)
+            self.assertLessEqual(run[name], 1)
+
+    def test_blocks_and_preallocated_side_by_side(self):
+        report = self.serve("--compare")
+        paged, contiguous = report["runs"]
+        self.assertEqual([paged["layout"], contiguous["layout"]], ["paged 16", "contiguous"])
+        for run in (paged, contiguous):
+            self.check_run(run)
+        self.assertEqual(paged["output_tokens"], contiguous["output_tokens"])
+        self.assertGreater(paged["hit_rate"], 0)
+        self.assertEqual(contiguous["hit_rate"], 0)
+        # 1 MiB are 819 tokens of the demo model: three contexts of 256.
+        self.assertLessEqual(contiguous["most_in_flight"], 3)
+        self.assertGreater(paged["most_in_flight"], 3)
+        self.assertLess(paged["waste"], contiguous["waste"])
+        self.assertGreater(paged["prefix"]["miss_over_hit"], 1)
+        self.assertEqual(len(report["ratios"]), 2)
+
+    def test_a_trace_from_a_file(self):
+        trace = b"".join(b'{"arrival_ms": %d, "prompt_tokens": 20, "output_tokens": 3}\n' % i
+                         for i in range(4))
+        run = self.serve_trace(trace)
+        self.assertEqual((run["requests"], run["prompt_tokens"], run["output_tokens"]), (4, 80, 12))
+
+    def serve_trace(self, trace):
+        return self.run_json("bench", "serving", "--trace", "-", "-c", "256", "--cache-memory",
+                             "1MiB", "--prefix-tokens", "128", "-t", "1",
+                             stdin=trace)["runs"][0]
+
+    def test_what_cannot_be_is_said_in_a_sentence(self):
+        for args in [("--shared-prefix", "2"), ("--mean-tokens", "nan"),
+                     ("--cache-memory", "1KiB")]:
+            with self.subTest(args=args):
+                self.run_failing("bench", "serving", "-c", "256", *args)
+
+
 class RowsTest(BenchTest):
     def test_limits(self):
         report = self.bench("limits", "-t", "2", "--seconds", "0.05", "--working-set", "256MiB")

@@ -13,7 +13,7 @@ import kvick_cli
 from kvick_cli import CliTest, binary, stories
 
 _SECTIONS = ["answers", "exactness", "accuracy", "memory", "speed", "stability", "bugs",
-             "hidden_cost"]
+             "hidden_cost", "serving"]
 
 
 @functools.cache
