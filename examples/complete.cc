@@ -17,7 +17,7 @@ kvick::Result<std::string> Complete(const std::string& path, const std::string& 
   request.max_new_tokens = 100;
   auto results = (*engine)->Generate({&request, 1});
   if (!results) return tl::unexpected(results.error());
-  return (*model)->Decode((*results)[0].tokens);
+  return (*results)[0].text;
 }
 
 int main(int argc, char** argv) {
