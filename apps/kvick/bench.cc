@@ -22,11 +22,9 @@ void BenchOptions::AddTimingTo(CLI::App& app) {
   app.add_option("--seconds", row_seconds, "how long each row is timed")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--working-set", working_set_bytes,
-                 "bytes that passes go through, as in 4GiB; default: 1 GiB, or twice the "
-                 "last-level caches where that is more, so that data come from memory")
-      ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
+  AddSizeOption(app, "--working-set", working_set_bytes,
+                "bytes that passes go through, as in 4GiB; default: 1 GiB, or twice the "
+                "last-level caches where that is more, so that data come from memory");
   app.add_flag("--json", json, "print one JSON object");
 }
 

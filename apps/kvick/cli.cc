@@ -18,12 +18,26 @@
 
 namespace kvick::cli {
 
+CLI::Option* AddSizeOption(CLI::App& app, const std::string& names, uint64_t& num_bytes,
+                           const std::string& description) {
+  return app.add_option(names, num_bytes, description)
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
+}
+
 void ModelOptions::AddTo(CLI::App& app) {
+  AddSharedTo(app, "the model's, as far as half of the free memory goes");
+  app.add_option("--chunk", chunk_tokens, "tokens of a prompt in one pass")
+      ->check(CLI::Range(int64_t{1}, kMostTokens))
+      ->capture_default_str();
+  app.add_flag("--no-cache", no_cache, "recompute the whole text for every token");
+}
+
+void ModelOptions::AddSharedTo(CLI::App& app, const std::string& default_context) {
   app.add_option("-m,--model", model,
                  "GGUF file or Hugging Face folder; default: the demo model in the program");
   app.add_option("-c,--ctx-size", context_tokens,
-                 "tokens a sequence may hold; default: the model's, as far as half of the free "
-                 "memory goes")
+                 "tokens a sequence may hold; default: " + default_context)
       ->check(CLI::Range(int64_t{1}, kMostTokens));
   auto* block = app.add_option("--block-tokens", block_tokens, "tokens in a block of the cache")
                     ->check(CLI::Range(int64_t{1}, kMostTokens))
@@ -34,10 +48,6 @@ void ModelOptions::AddTo(CLI::App& app) {
                  "-ctk: number type of the cache; auto is the weights'")
       ->check(CLI::IsMember({"auto", "bf16", "f16", "f32"}))
       ->capture_default_str();
-  app.add_option("--chunk", chunk_tokens, "tokens of a prompt in one pass")
-      ->check(CLI::Range(int64_t{1}, kMostTokens))
-      ->capture_default_str();
-  app.add_flag("--no-cache", no_cache, "recompute the whole text for every token");
   app.add_option("--isa", isa, "implementation of the kernels; `kvick --version` lists them")
       ->capture_default_str();
   app.add_option("-t,--threads", num_threads, "default: all cores that the process may use")
@@ -118,7 +128,7 @@ void PrintJson(const nlohmann::json& object) {
 
 void Note(std::string_view sentence) { fmt::print(stderr, "kvick: {}\n", sentence); }
 
-void NoteContext(const ContextSize& context, const ModelInfo& info) {
+void NoteContext(const ContextSize& context, const ModelInfo& info, std::string_view why_capped) {
   if (context.tokens > info.max_positions) {
     Note(
         fmt::format("the context of {} tokens is longer than the {} that the model was made for: "
@@ -126,27 +136,34 @@ void NoteContext(const ContextSize& context, const ModelInfo& info) {
                     context.tokens, info.max_positions));
   }
   if (!context.is_capped) return;
-  Note(
-      fmt::format("the context is {} of the model's {} tokens: the cache takes at most half of the "
-                  "free memory (-c sets it)",
-                  context.tokens, info.max_positions));
+  Note(fmt::format("the context is {} of the model's {} tokens: {}", context.tokens,
+                   info.max_positions, why_capped));
 }
 
-Progress::Progress(std::string name) : name_(std::move(name)) {}
-
-void Progress::Show(int64_t num_done, int64_t num_total) {
+bool StatusLine::is_possible() {
   static const bool is_terminal = isatty(STDERR_FILENO) == 1;
+  return is_terminal;
+}
+
+bool StatusLine::is_due() const {
   const Clock::time_point now = Clock::now();
-  if (!is_terminal || now - started_ < std::chrono::seconds(1)) return;
-  if (is_shown_ && now - shown_ < std::chrono::milliseconds(100)) return;
-  fmt::print(stderr, "\r\033[K{}  {}/{}", name_, num_done, num_total);
-  shown_ = now;
+  if (!is_possible() || now - started_ < std::chrono::seconds(1)) return false;
+  return !is_shown_ || now - shown_ >= std::chrono::milliseconds(100);
+}
+
+void StatusLine::Show(std::string_view text) {
+  fmt::print(stderr, "\r\033[K{}", text);
+  shown_ = Clock::now();
   is_shown_ = true;
 }
 
-void Progress::Clear() {
+void StatusLine::Clear() {
   if (is_shown_) fmt::print(stderr, "\r\033[K");
   is_shown_ = false;
+}
+
+void Progress::Show(int64_t num_done, int64_t num_total) {
+  if (line_.is_due()) line_.Show(fmt::format("{}  {}/{}", name_, num_done, num_total));
 }
 
 }  // namespace kvick::cli

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/recompute.h"
@@ -32,6 +33,10 @@ Verb AddTokenize(CLI::App& app);
 
 inline constexpr int64_t kMostTokens = int64_t{1} << 31;
 
+// A size in bytes, as in 24GiB, 512MiB or 1000000.
+CLI::Option* AddSizeOption(CLI::App& app, const std::string& names, uint64_t& num_bytes,
+                           const std::string& description);
+
 // The options of every verb that runs a model.
 struct ModelOptions {
   std::string model;
@@ -45,6 +50,8 @@ struct ModelOptions {
   bool no_cache = false;
 
   void AddTo(CLI::App& app);
+  // Those of them that an engine for many requests has too.
+  void AddSharedTo(CLI::App& app, const std::string& default_context);
   EngineOptions ToEngineOptions() const;
   RecomputeOptions ToRecomputeOptions() const;  // with no_cache
 };
@@ -68,27 +75,44 @@ void PrintJson(const nlohmann::json& object);
 // One sentence on stderr, for people: "kvick: ...".
 void Note(std::string_view sentence);
 
-// Says so if memory sets the context, or the user beyond what the model was made for.
-void NoteContext(const ContextSize& context, const ModelInfo& info);
+// Says so, and why, if memory sets the context, or the user beyond what the model was made for.
+void NoteContext(
+    const ContextSize& context, const ModelInfo& info,
+    std::string_view why_capped = "the cache takes at most half of the free memory (-c sets it)");
 
-// "name  12/345" on stderr while something takes longer than a second; only on a terminal.
-class Progress {
+// A line on stderr that changes while something takes longer than a second; only on a terminal.
+class StatusLine {
  public:
-  explicit Progress(std::string name);
-  ~Progress() { Clear(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  StatusLine() = default;
+  ~StatusLine() { Clear(); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
 
-  void Show(int64_t num_done, int64_t num_total);
+  static bool is_possible();
+  // Whether it is time for another text.
+  bool is_due() const;
+  void Show(std::string_view text);
   void Clear();  // leaves the line empty, as it was
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::string name_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point shown_;
   bool is_shown_ = false;
+};
+
+// "name  12/345" as a status line.
+class Progress {
+ public:
+  explicit Progress(std::string name) : name_(std::move(name)) {}
+
+  void Show(int64_t num_done, int64_t num_total);
+  void Clear() { line_.Clear(); }
+
+ private:
+  std::string name_;
+  StatusLine line_;
 };
 
 }  // namespace kvick::cli

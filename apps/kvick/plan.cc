@@ -220,9 +220,8 @@ Verb AddPlan(CLI::App& app) {
   app.add_option("--block-tokens", options->block_tokens, "tokens in a block of the paged cache")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
       ->capture_default_str();
-  app.add_option("--memory", options->memory_bytes, "of the machine, as in 24GiB; default 24 GiB")
-      ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
+  AddSizeOption(app, "--memory", options->memory_bytes,
+                "of the machine, as in 24GiB; default 24 GiB");
   app.add_option("--cache-type-k", options->cache_type, "-ctk: number type of the cache")
       ->check(CLI::IsMember({"bf16", "f16", "f32"}))
       ->capture_default_str();
