@@ -18,11 +18,12 @@
 #include "kvick/status.h"
 
 // What the verbs share. Exit codes: 0 done, 1 it failed and one sentence on stderr says why, 2
-// wrong use.
+// wrong use, 128 + the signal's number where a verb was asked to stop and did so in order.
 namespace kvick::cli {
 
 // A verb: declares itself on `app`; what it returns is run if the user asked for it.
 using Verb = std::function<Status()>;
+Verb AddBatch(CLI::App& app);
 Verb AddBench(CLI::App& app);
 Verb AddGenerate(CLI::App& app);
 Verb AddInspect(CLI::App& app);

@@ -15,11 +15,13 @@
 #include "cli.h"
 #include "kvick/attention.h"
 #include "version.h"
+#include "wake_pipe.h"
 
 namespace kvick::cli {
 namespace {
 
 constexpr int kWrongUse = 2;
+constexpr int kStoppedBySignal = 128;  // and its number, as a shell would say
 
 std::string VersionText() {
   std::string text = fmt::format("kvick {} ({})\nimplementations (--isa):\n", kVersion, kCommit);
@@ -81,6 +83,7 @@ int Run(int argc, char** argv) {
     verbs.emplace_back(verb, add_options(*verb));
   };
   add("generate", "complete a text", AddGenerate);
+  add("batch", "complete many texts, from a file into a file", AddBatch);
   add("prove", "show that the cache changes no answer, and what it costs", AddProve);
   add("bench", "how near the kernels come to the limits of this machine", AddBench);
   add("plan", "what the caches of a model cost, contiguous and paged", AddPlan);
@@ -104,7 +107,7 @@ int Run(int argc, char** argv) {
     if (status) status = FlushOutput();
     if (status) return 0;
     Note(status.error().message);
-    return 1;
+    return status.error().code == ErrorCode::kCancelled ? kStoppedBySignal + CaughtSignal() : 1;
   }
   return kWrongUse;
 }

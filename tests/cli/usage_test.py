@@ -3,7 +3,7 @@
 import kvick_cli
 from kvick_cli import CliTest, shared, stories
 
-_VERBS = ["generate", "logits", "tokenize", "inspect"]
+_VERBS = ["generate", "batch", "logits", "tokenize", "inspect"]
 
 
 class HelpTest(CliTest):
@@ -12,7 +12,7 @@ class HelpTest(CliTest):
             with self.subTest(verb=verb):
                 text = self.run_kvick(verb, "--help").stdout.decode()
                 self.assertRegex(text, rf"Example: .*kvick {verb} ")
-                self.assertIn("--json", text)
+                self.assertIn("--json" if verb != "batch" else ".jsonl", text)
 
     def test_help_names_the_verbs(self):
         text = self.run_kvick("--help").stdout.decode()
@@ -54,6 +54,13 @@ class WrongUseTest(CliTest):
                 (("logits", "-m", "x", "--tokens", "1"), "--output"),
                 (("logits", "-m", "x", "-o", "y"), "--tokens"),
                 (("tokenize", "--jsonl"), "--model"),
+                (("batch", "-m", "x", "-i", "y"), "--output"),
+                (("batch", "-m", "x", "-o", "y"), "--input"),
+                (("batch", "-i", "x", "-o", "y", "--cache-memory", "0"), "--cache-memory"),
+                (("batch", "-i", "x", "-o", "y", "--cache-memory", "8 bits"), "--cache-memory"),
+                (("batch", "-i", "x", "-o", "y", "--cache-memory", "9EiB"), "--cache-memory"),
+                (("batch", "-i", "x", "-o", "y", "--max-sequences", "0"), "--max-sequences"),
+                (("batch", "-i", "x", "-o", "y", "--no-cache"), "--no-cache"),
                 (("inspect",), "path")]:
             with self.subTest(args=args):
                 self.check_wrong_use(*args, stderr=stderr)

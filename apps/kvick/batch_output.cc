@@ -1,0 +1,121 @@
+#include "batch_output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "line_reader.h"
+
+namespace kvick::cli {
+namespace {
+
+// What a file is and how long; nullopt: it is none.
+std::optional<struct stat> StatFile(int fd) {
+  struct stat stat;
+  if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) return std::nullopt;
+  return stat;
+}
+
+bool AreSameFile(int a, int b) {
+  const auto stat_a = StatFile(a), stat_b = StatFile(b);
+  return stat_a && stat_b && stat_a->st_dev == stat_b->st_dev && stat_a->st_ino == stat_b->st_ino;
+}
+
+}  // namespace
+
+Result<ResultFile> ResultFile::Open(const std::string& path, OutputStart start, int input_fd) {
+  if (path == "-") return ResultFile("stdout", Descriptor(STDOUT_FILENO));
+  KVICK_ASSIGN_OR_RETURN(Descriptor output, Descriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
+  if (AreSameFile(output.fd(), input_fd)) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: the input, another file is wanted for the output",
+                path);
+  }
+  ResultFile file(path, std::move(output));
+  if (start == OutputStart::kResume) {
+    KVICK_RETURN_IF_ERROR(file.ReadWritten(path));
+  } else {
+    // Fails on what is no file, where nothing is to be cut.
+    [[maybe_unused]] const int ignored = ftruncate(file.output_.fd(), 0);
+  }
+  return file;
+}
+
+Status ResultFile::ReadWritten(const std::string& path) {
+  if (!StatFile(output_.fd())) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: no file, only from one can be resumed", path);
+  }
+  KVICK_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
+  while (true) {
+    const std::optional<Line> line = reader.Take();
+    if (!line && reader.is_at_end()) return {};
+    if (!line) {
+      KVICK_RETURN_IF_ERROR(reader.Read());
+      continue;
+    }
+    if (!line->is_ended) {  // the last
+      if (ftruncate(output_.fd(), line->first_byte) == 0) return {};
+      return Fail(ErrorCode::kIo, "{}: cannot be cut: {}", path, std::strerror(errno));
+    }
+    if (const Status status = written_.Add(line->text); !status) {
+      return Fail(ErrorCode::kCorrupt,
+                  "{}: line {} is no result of kvick batch ({}), nothing can be resumed from it",
+                  path, line->number, status.error().message);
+    }
+  }
+}
+
+Status ResultFile::Append(std::string_view lines) {
+  const std::optional<struct stat> before = StatFile(output_.fd());
+  const std::string_view all = lines;
+  while (!lines.empty()) {
+    const ssize_t num_written = write(output_.fd(), lines.data(), lines.size());
+    if (num_written < 0 && errno == EINTR) continue;
+    if (num_written < 0) {
+      const int error = errno;
+      const size_t num_done = all.size() - lines.size();
+      const size_t num_whole = all.substr(0, num_done).rfind('\n') + 1;  // npos + 1 is 0
+      if (before && num_whole < num_done) {
+        [[maybe_unused]] const int ignored =
+            ftruncate(output_.fd(), before->st_size + static_cast<off_t>(num_whole));
+      }
+      return Fail(ErrorCode::kIo, "{}: cannot be written: {}", name_, std::strerror(error));
+    }
+    lines.remove_prefix(static_cast<size_t>(num_written));
+  }
+  return {};
+}
+
+int64_t ResultQueue::Expect(int64_t num_results) {
+  if (order_ == ResultOrder::kOfInput) {
+    requests_.emplace_back().lines.resize(static_cast<size_t>(num_results));
+  }
+  return num_expected_++;
+}
+
+void ResultQueue::Put(int64_t place, int64_t index, std::string line) {
+  if (order_ == ResultOrder::kOfCompletion) {
+    ready_ += line;
+    return;
+  }
+  const int64_t first_place = num_expected_ - num_held();
+  Results& results = requests_[static_cast<size_t>(place - first_place)];
+  results.lines[static_cast<size_t>(index)] = std::move(line);
+}
+
+std::string ResultQueue::Take() {
+  for (; !requests_.empty(); requests_.pop_front()) {
+    Results& first = requests_.front();
+    while (first.num_taken < first.lines.size() && first.lines[first.num_taken]) {
+      ready_ += *std::exchange(first.lines[first.num_taken++], std::nullopt);
+    }
+    if (first.num_taken < first.lines.size()) break;
+  }
+  return std::exchange(ready_, {});
+}
+
+}  // namespace kvick::cli

@@ -1,0 +1,46 @@
+#ifndef KVICK_APPS_KVICK_BATCH_RESULT_H_
+#define KVICK_APPS_KVICK_BATCH_RESULT_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "batch_request.h"
+#include "kvick/engine.h"
+#include "kvick/status.h"
+
+namespace kvick::cli {
+
+// The lines that `kvick batch` writes, each with its newline.
+
+// Of one text: what the engine made, or with kFailed why it did not. `text` is null without a
+// tokenizer.
+std::string TextLine(const nlohmann::json& id, int64_t num_prompt_tokens,
+                     const GenerateResult& result, const nlohmann::json& text);
+// Of a request that was not run. REQUIRES: request.error.
+std::string RefusalLine(const BatchRequest& request);
+
+// Which results there are.
+class WrittenResults {
+ public:
+  enum class Outcome { kMissing, kText, kError };
+
+  // Takes note of a line. Errors: corrupt: it is none of the above.
+  Status Add(std::string_view line);
+
+  Outcome OfText(const nlohmann::json& id, int64_t index) const;
+  // A refusal is known by its line too: what it refuses may be the id.
+  Outcome OfRefusal(const nlohmann::json& id, int64_t line) const;
+  bool is_empty() const { return outcomes_.empty(); }
+
+ private:
+  Outcome Find(const std::string& key) const;
+
+  std::unordered_map<std::string, Outcome> outcomes_;
+};
+
+}  // namespace kvick::cli
+
+#endif  // KVICK_APPS_KVICK_BATCH_RESULT_H_

@@ -1,0 +1,76 @@
+#include "line_reader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/check.h"
+
+namespace kvick::cli {
+
+Result<LineReader> LineReader::Open(const std::string& path) {
+  if (path == "-") return LineReader("stdin", Descriptor(STDIN_FILENO));
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: a folder, a file is wanted", path);
+  }
+  KVICK_ASSIGN_OR_RETURN(Descriptor input, Descriptor::Open(path, O_RDONLY));
+  return LineReader(path, std::move(input));
+}
+
+Status LineReader::Read() {
+  constexpr size_t kReadBytes = size_t{64} << 10;
+  buffer_.erase(0, begin_);
+  searched_ -= std::exchange(begin_, 0);
+  const size_t num_before = buffer_.size();
+  buffer_.resize(num_before + kReadBytes);
+  const ssize_t num_read = read(input_.fd(), buffer_.data() + num_before, kReadBytes);
+  const int error = errno;
+  buffer_.resize(num_before + static_cast<size_t>(std::max<ssize_t>(num_read, 0)));
+  if (num_read > 0) {
+    DropExcess();
+    return {};
+  }
+  if (num_read < 0 && (error == EINTR || error == EAGAIN)) return {};
+  is_at_end_ = true;
+  if (num_read == 0) return {};
+  return Fail(ErrorCode::kIo, "{}: cannot be read: {}", name_, std::strerror(error));
+}
+
+void LineReader::DropExcess() {
+  if (num_dropped_bytes_ == 0 && buffer_.size() <= kMostLineBytes) return;
+  const size_t num_bytes = std::min(buffer_.find('\n', searched_), buffer_.size());
+  if (num_dropped_bytes_ == 0 && num_bytes <= kMostLineBytes) return;
+  num_dropped_bytes_ += static_cast<int64_t>(num_bytes);
+  buffer_.erase(0, num_bytes);
+  searched_ = 0;
+}
+
+std::optional<Line> LineReader::Take() {
+  const size_t newline = buffer_.find('\n', searched_);
+  if (newline != std::string::npos) return TakeUntil(newline, 1);
+  searched_ = buffer_.size();
+  if (!is_at_end_ || (begin_ == buffer_.size() && num_dropped_bytes_ == 0)) return std::nullopt;
+  Line line = TakeUntil(buffer_.size(), 0);
+  line.is_ended = false;
+  return line;
+}
+
+Line LineReader::TakeUntil(size_t end, size_t end_bytes) {
+  Line line;
+  line.number = ++num_lines_;
+  line.first_byte = num_taken_bytes_;
+  line.is_too_long = num_dropped_bytes_ > 0;
+  if (!line.is_too_long) line.text = buffer_.substr(begin_, end - begin_);
+  num_taken_bytes_ += std::exchange(num_dropped_bytes_, 0);
+  num_taken_bytes_ += static_cast<int64_t>(end + end_bytes - begin_);
+  begin_ = searched_ = end + end_bytes;
+  return line;
+}
+
+}  // namespace kvick::cli

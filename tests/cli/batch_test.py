@@ -1,0 +1,462 @@
+"""kvick batch: the texts of `kvick generate`, whatever the cache, the order, or a crash between."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import kvick_cli
+from kvick_cli import QUICK, SEED, CliTest, binary, comma, random_tokens, shared, stories
+
+_PROMPTS = ["Once upon a time", "The dog", "One day, a girl", "", "Lily and Tom went to the park. ",
+            "Once upon a time there was a big red ball. ", "He said: \"", "\u00e9\u4e2d \U0001f600"]
+_BLOCK_BYTES = 16 * 1280  # of stories260K in f32
+# What one text says, however it was come by.
+_TEXT = ("text", "tokens", "finish_reason", "context_is_full", "prompt_tokens")
+
+
+def _mixed_requests(num_requests):
+    """Greedy and sampled, short and long, with a common beginning and without."""
+    rng = random.Random(f"{SEED} batch")
+    requests = []
+    for i in range(num_requests):
+        request = {"id": f"r{i}", "max_tokens": rng.choice([0, 1, 9, 40, 90, 150])}
+        if i % 5 == 4:
+            request["tokens"] = [1] + random_tokens(stories(), rng.choice([1, 15, 16, 17, 70]), i)
+        else:
+            request["prompt"] = rng.choice(_PROMPTS)
+        if i % 2:
+            request.update(temperature=rng.choice([0.5, 1, 1.5]), seed=rng.randrange(1000))
+            request.update(rng.choice([{}, {"top_k": 20}, {"top_p": 0.9}, {"min_p": 0.05},
+                                       {"repetition_penalty": 1.3}]))
+        if i % 7 == 3:
+            request["stop"] = rng.choice(["the", [" to", "."], ["never found"]])
+        if i % 6 == 1:
+            request["n"] = 3
+        if i % 4 == 1:
+            request["ignore_eos"] = True
+        requests.append(request)
+    return requests
+
+
+def _as_options(request, index):
+    """The same for `kvick generate`."""
+    names = {"max_tokens": "-n", "temperature": "--temp", "top_k": "--top-k", "top_p": "--top-p",
+             "min_p": "--min-p", "repetition_penalty": "--repeat-penalty", "prompt": "-p"}
+    options = [x for key, name in names.items() if key in request for x in (name, request[key])]
+    if "tokens" in request:
+        options += ["--tokens", comma(request["tokens"])]
+    stop = request.get("stop", [])
+    for text in [stop] if isinstance(stop, str) else stop:
+        options += ["--stop", text]
+    if request.get("ignore_eos"):
+        options.append("--ignore-eos")
+    return [*options, "--seed", request.get("seed", 0) + index]
+
+
+def _texts(results):
+    """What they say, by id and index."""
+    texts = {(r["id"], r["index"]): {key: r[key] for key in _TEXT} for r in results}
+    assert len(texts) == len(results), "a result stands there twice"
+    return texts
+
+
+def _lines(values):
+    return b"".join(v + b"\n" if isinstance(v, bytes) else json.dumps(v).encode() + b"\n"
+                    for v in values)
+
+
+class BatchTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.input = self.folder / "requests.jsonl"
+        self.output = self.folder / "results.jsonl"
+        self.stderr = ""
+
+    def command(self, *options, model=None):
+        files = ("-i", self.input, "-o", self.output)
+        return ["batch", "-m", model or stories(), *files, "-t", 1, *options]
+
+    def results(self):
+        text = self.output.read_bytes()
+        self.assertTrue(text == b"" or text.endswith(b"\n"))
+        return [json.loads(line) for line in text.splitlines()]
+
+    def batch(self, requests, *options, model=None, **run):
+        """Runs them; the results as they stand in the output."""
+        self.input.write_bytes(_lines(requests))
+        done = self.run_kvick(*self.command(*options, model=model), **run)
+        self.assertEqual(done.stdout, b"")
+        self.stderr = done.stderr.decode()
+        return self.results()
+
+    def summary(self, what):
+        return int(re.search(rf"(\d+) {what}", self.stderr)[1])
+
+    def alone(self, request):
+        """The texts of one request, one by one from `kvick generate`."""
+        texts = {}
+        for index in range(request.get("n", 1)):
+            result = self.run_json("generate", "-m", stories(), "-t", 1,
+                                   *_as_options(request, index))
+            texts[request["id"], index] = {
+                **{key: result[key] for key in ("text", "tokens", "finish_reason")},
+                "context_is_full": False, "prompt_tokens": len(result["prompt_tokens"])}
+        return texts
+
+
+class TextsTest(BatchTest):
+    def test_each_is_that_of_generate(self):
+        requests = _mixed_requests(14 if QUICK else 49)
+        wanted = {}
+        for request in requests:
+            wanted.update(self.alone(request))
+        for options in [(), ("--contiguous", "--max-sequences", 3),
+                        ("--batch-tokens", 7, "--max-sequences", 5, "--ordered")]:
+            with self.subTest(options=options):
+                self.assertEqual(_texts(self.batch(requests, *options)), wanted)
+                self.assertEqual(self.summary("preemptions"), 0)
+
+        # As good as no room: one text may take all of it.
+        cache = ("--cache-memory", 33 * _BLOCK_BYTES, "--max-sequences", 24)
+        results = self.batch(requests, *cache)
+        self.assertEqual(_texts(results), wanted)
+        num_preemptions = sum(r["preemptions"] for r in results)
+        self.assertGreater(num_preemptions, 0 if QUICK else 5)
+        self.assertEqual(self.summary("preemptions"), num_preemptions)
+        self.assertGreater(sum(r["reused_tokens"] for r in results), 0)
+        self.assertEqual(self.summary("requests"), len(requests))
+        self.assertEqual(self.summary("new tokens"), sum(len(r["tokens"]) for r in results))
+
+    def test_the_defaults_are_those_of_generate(self):
+        self.assertEqual(_texts(self.batch([{"id": 7, "prompt": "The dog"}])),
+                         self.alone({"id": 7, "prompt": "The dog"}))
+
+    def test_the_model_in_the_box(self):
+        self.input.write_bytes(_lines([{"prompt": "ROMEO:", "max_tokens": 40}]))
+        self.run_kvick("batch", "-i", self.input, "-o", self.output)
+        wanted = self.run_json("generate", "-p", "ROMEO:", "-n", 40)
+        self.assertEqual(self.results()[0]["text"], wanted["text"])
+
+    def test_text_is_null_without_a_tokenizer(self):
+        folder = shared("models", "stories260K-hf")
+        requests = [{"tokens": [1, 403], "max_tokens": 3}, {"prompt": "a"},
+                    {"tokens": [1], "stop": "a"}]
+        text, *errors = self.batch(requests, "--ordered", model=folder, exit_code=1)
+        self.assertIsNone(text["text"])
+        self.assertEqual(len(text["tokens"]), 3)
+        for error in errors:
+            self.assertRegex(error["error"]["message"], "tokenizer")
+
+    def test_biases_forbid_and_force_tokens(self):
+        free, forced, forbidden = self.batch(
+            [{"prompt": "The dog", "max_tokens": 9, "logit_bias": bias}
+             for bias in ({}, {"400": 1000, "3": -1.5}, None)], "--ordered")
+        self.assertEqual(forced["tokens"], [400] * 9)
+        self.assertEqual(forbidden["tokens"], free["tokens"])
+        bias = {str(token): -1e30 for token in free["tokens"]}
+        [other] = self.batch([{"prompt": "The dog", "max_tokens": 9, "logit_bias": bias}])
+        self.assertFalse(set(other["tokens"]) & set(free["tokens"]))
+
+    def test_until_the_context_is_full(self):
+        [result] = self.batch([{"prompt": "The dog", "max_tokens": -1, "ignore_eos": True}],
+                              "-c", 40)
+        self.assertEqual(result["prompt_tokens"] + len(result["tokens"]), 41)
+        self.assertTrue(result["context_is_full"])
+
+    def test_namespaces_share_nothing(self):
+        tokens = [1] + random_tokens(stories(), 96, "namespace")
+        requests = [{"tokens": tokens, "max_tokens": 2, "namespace": name}
+                    for name in ("a", "b", "a", "b", "c")]
+        results = self.batch([*requests, {"tokens": tokens, "max_tokens": 2}], "--ordered")
+        self.assertEqual([r["reused_tokens"] for r in results], [0, 0, 96, 96, 0, 0])
+        self.assertEqual(len({tuple(r["tokens"]) for r in results}), 1)
+
+
+class OrderTest(BatchTest):
+    _REQUESTS = [{"id": "long", "prompt": "The dog", "max_tokens": 200, "ignore_eos": True},
+                 {"id": 5, "prompt": "The dog", "max_tokens": 1, "n": 3},
+                 {"id": "wrong"}, b"", {"prompt": "One day"}, {"prompt": "One", "max_tokens": 2}]
+    # The fifth line would be called 5.
+    _IN_ORDER = [("long", 0), (5, 0), (5, 1), (5, 2), ("wrong", None), (5, None), (6, 0)]
+
+    def ids(self, *options):
+        results = self.batch(self._REQUESTS, *options, exit_code=1)
+        self.assertRegex(self.stderr, "2 of 5 requests failed")
+        return [(r["id"], r.get("index")) for r in results]
+
+    def test_of_the_input(self):
+        self.assertEqual(self.ids("--ordered"), self._IN_ORDER)
+
+    def test_of_completion(self):
+        ids = self.ids()
+        self.assertEqual(sorted(map(str, ids)), sorted(map(str, self._IN_ORDER)))
+        self.assertEqual(ids[-1], ("long", 0))
+
+
+class PipeTest(BatchTest):
+    def test_stdin_and_stdout(self):
+        requests = _mixed_requests(6)
+        wanted = _texts(self.batch(requests, "--ordered"))
+        done = self.run_kvick("batch", "-m", stories(), "-i", "-", "-o", "-", "--ordered",
+                              stdin=_lines(requests)[:-1])  # nothing ends the last line
+        self.assertEqual(_texts(list(map(json.loads, done.stdout.splitlines()))), wanted)
+
+    def test_nothing_at_all(self):
+        done = self.run_kvick("batch", "-m", stories(), "-i", "-", "-o", "-", stdin=b"\n \n")
+        self.assertEqual(done.stdout, b"")
+        self.assertRegex(self.sentence(done.stderr), "^0 requests")
+
+    def test_a_request_is_answered_before_the_next_is_asked(self):
+        command = [binary(), "batch", "-m", str(stories()), "-i", "-", "-o", "-"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as process:
+            for i in range(3):
+                process.stdin.write(_lines([{"id": i, "prompt": "The dog", "max_tokens": 3}]))
+                process.stdin.flush()
+                self.assertEqual(json.loads(process.stdout.readline())["id"], i)
+            process.stdin.close()
+            self.assertEqual(process.wait(60), 0)
+
+    def test_memory_does_not_grow_with_the_input(self):
+        def most_bytes(num_requests, *options):
+            self.input.write_bytes(_lines(
+                {"tokens": [1] * 50, "max_tokens": 1, "stop": "x" * 400}
+                for _ in range(num_requests)))
+            command = [binary(), *map(str, self.command(*options))]
+            with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            self.assertEqual(len(self.results()), num_requests)
+            return usage.ru_maxrss * 1024
+        for options in [(), ("--ordered",)]:
+            few, many = most_bytes(500, *options), most_bytes(3000 if QUICK else 9000, *options)
+            self.assertLess(many - few, (60 if QUICK else 6) << 20)
+
+    def test_outputs_that_cannot_be(self):
+        self.input.write_bytes(_lines([{"prompt": "The dog", "max_tokens": 1}]))
+        before = self.input.read_bytes()
+        for output, wanted in [(self.input, "the input"), (self.folder, "cannot be opened"),
+                               (self.folder / "no/such/file", "no/such/file"),
+                               ("/dev/full", "cannot be written")]:
+            sentence = self.run_failing("batch", "-m", stories(), "-i", self.input, "-o", output)
+            self.assertRegex(sentence, wanted)
+            self.assertEqual(self.input.read_bytes(), before)
+        sentence = self.run_failing("batch", "-m", stories(), "-i", self.input, "-o", "-",
+                                    "--resume")
+        self.assertRegex(sentence, "stdout")
+
+    def test_an_input_that_cannot_be_read(self):
+        self.output.write_text("precious\n")
+        for path in ("no/such/file", self.folder):
+            sentence = self.run_failing("batch", "-m", stories(), "-i", path, "-o", self.output)
+            self.assertRegex(sentence, re.escape(str(path)))
+        self.assertEqual(self.output.read_text(), "precious\n")
+
+
+class ResumeTest(BatchTest):
+    def requests(self):
+        requests = _mixed_requests(20)
+        for request in requests:
+            request["max_tokens"] *= 2
+        return [*requests, b"{", {"id": "r3", "prompt": "again"}, {"id": "x", "max_tokens": "a"},
+                {"id": "never", "tokens": [1] * 600}]
+
+    def wanted(self, requests):
+        return sorted(map(self.said, self.batch(requests, exit_code=1)))
+
+    def said(self, result):
+        return json.dumps({k: v for k, v in result.items()
+                           if k not in ("timings", "reused_tokens", "preemptions")})
+
+    def start(self, num_results, *options):
+        """A run that has written so many results."""
+        process = subprocess.Popen([binary(), *map(str, self.command(*options))],
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        self.wait_for(num_results)
+        return process
+
+    def wait_for(self, num_results):
+        deadline = time.monotonic() + 60
+        while not self.output.exists() or self.output.read_bytes().count(b"\n") < num_results:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.001)
+
+    def check_resumed(self, requests, wanted, *options):
+        results = self.batch(requests, "--resume", *options, exit_code=1)
+        self.assertEqual(sorted(map(self.said, results)), wanted)
+        self.assertRegex(self.stderr, r"4 of 24 requests failed")
+
+    def test_after_a_kill(self):
+        requests = self.requests()
+        wanted = self.wanted(requests)
+        for options in [("--max-sequences", 2), ("--max-sequences", 3, "--ordered")]:
+            with self.subTest(options=options):
+                self.output.unlink()
+                process = self.start(5, *options)
+                process.kill()
+                process.wait()
+                with self.output.open("ab") as torn:
+                    torn.write(b'{"id":"r19","index":0,"text":"a')
+                self.check_resumed(requests, wanted, *options)
+                self.assertGreater(self.summary("of them from an earlier run"), 0)
+                self.check_resumed(requests, wanted)  # there is nothing left to do
+                self.assertEqual(self.summary("new tokens"), 0)
+
+    def test_after_a_signal(self):
+        requests = self.requests()
+        wanted = self.wanted(requests)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for options in [(), ("--ordered",)]:
+                with self.subTest(number=number, options=options):
+                    self.output.unlink()
+                    process = self.start(5, "--max-sequences", 2, *options)
+                    process.send_signal(number)
+                    self.assertEqual(process.wait(60), 128 + number)
+                    self.assertRegex(process.stderr.read().decode(), "stopped by.*--resume")
+                    there = self.results()
+                    self.assertGreaterEqual(len(there), 5)
+                    self.assertLess(len(there), len(wanted))
+                    self.assertLessEqual(set(map(self.said, there)), set(wanted))
+                    self.check_resumed(requests, wanted, *options)
+                    if options:
+                        self.assertEqual([self.said(r) for r in self.results()], [
+                            self.said(r) for r in self.batch(requests, "--ordered", exit_code=1)])
+
+    def test_a_signal_while_nothing_comes(self):
+        command = [binary(), "batch", "-m", str(stories()), "-i", "-", "-o", str(self.output)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            process.stdin.write(_lines([{"prompt": "The dog", "max_tokens": 3}]))
+            process.stdin.flush()
+            self.addCleanup(process.kill)
+            self.wait_for(1)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(60), 130)
+        self.assertEqual(len(self.results()), 1)
+
+    def test_one_text_of_a_request_is_missing(self):
+        requests = [{"id": "a", "prompt": "The dog", "n": 4, "temperature": 1, "max_tokens": 20}]
+        whole = self.batch(requests, "--ordered")
+        lines = self.output.read_bytes().splitlines(keepends=True)
+        self.output.write_bytes(lines[0] + lines[3])
+        there = self.batch(requests, "--resume")
+        self.assertEqual(_texts(there), _texts(whole))
+        self.assertEqual([r["index"] for r in there[:2]], [0, 3])
+
+    def test_without_resume_it_is_written_anew(self):
+        self.output.write_text("of another program\n")
+        self.assertEqual(len(self.batch([{"prompt": "a", "max_tokens": 1}])), 1)
+
+    def test_what_is_no_output_of_batch_is_left_alone(self):
+        self.input.write_bytes(_lines([{"prompt": "a", "max_tokens": 1}]))
+        for text in ("precious\n", "{}\n", '{"id":1,"index":-1,"text":""}\n', "[]\n",
+                     '{"id":1,"error":{}}\n', "[" * 100 + "\n"):
+            self.output.write_text(text)
+            sentence = self.run_failing(*self.command("--resume"))
+            self.assertRegex(sentence, "line 1 is no result")
+            self.assertEqual(self.output.read_text(), text)
+
+
+class BadLineTest(BatchTest):
+    def check(self, lines, *options):
+        """The messages of wrong lines, with a good one around each."""
+        good = [{"id": f"good {i}", "prompt": "The dog", "max_tokens": 3}
+                for i in range(len(lines) + 1)]
+        mixed = [good[0]] + [x for pair in zip(lines, good[1:]) for x in pair]
+        results = self.batch(mixed, "--ordered", *options, exit_code=1)
+        self.assertEqual(len(results), len(mixed))
+        self.assertEqual(len({comma(r["tokens"]) for r in results[::2]}), 1)
+        self.assertRegex(self.stderr, rf"{len(lines)} of {len(mixed)} requests failed")
+        errors = [r["error"] for r in results[1::2]]
+        self.assertLessEqual({e["code"] for e in errors}, {"invalid_argument", "exhausted"})
+        self.assertEqual([r["line"] for r in results[1::2]], list(range(2, len(mixed), 2)))
+        return [e["message"] for e in errors]
+
+    def test_each_fails_alone_and_says_why(self):
+        cases = [
+            (b"{", "not JSON"), (b"null", "the line is null"), (b"[1]", "an array"),
+            (b"\xff\xfe", "not JSON"), (b'{"prompt": "\xff"}', "not JSON"), (b"\0", "not JSON"),
+            (b'{"prompt": "a", "prompt": "b"}', "twice"),
+            ({"prompt": "a", "promt": "b"}, 'no member is called "promt"'),
+            ({}, "neither"), ({"prompt": "a", "tokens": [1]}, "prompt and tokens"),
+            ({"prompt": 5}, "prompt is 5"), ({"tokens": "1,2"}, "tokens is"),
+            ({"tokens": [1.5]}, "1.5"), ({"tokens": [-1]}, "-1"), ({"tokens": [1 << 31]}, "21474"),
+            ({"tokens": [1 << 63]}, str(1 << 63)), ({"tokens": [[1]]}, "an array"),
+            ({"tokens": []}, "0 tokens"), ({"tokens": [512]}, "token 512"),
+            ({"tokens": [1] * 513}, "513 tokens"), ({"prompt": "a b" * 400}, "tokens"),
+            ({"id": 1.5, "prompt": "a"}, "id is 1.5"), ({"id": [], "prompt": "a"}, "id is"),
+            ({"id": "x" * 300, "prompt": "a"}, "300 bytes"),
+            ({"id": "good 0", "prompt": "a"}, 'id "good 0" is that of an earlier line'),
+            ({"prompt": "a", "namespace": 1}, "namespace is 1"),
+            ({"prompt": "a", "max_tokens": 1.5}, "1.5"), ({"prompt": "a", "max_tokens": -2}, "-2"),
+            ({"prompt": "a", "max_tokens": "9"}, "max_tokens is"),
+            ({"prompt": "a", "n": 0}, "n is 0"), ({"prompt": "a", "n": 1 << 40}, "n is"),
+            ({"prompt": "a", "seed": -1}, "seed is -1"), ({"prompt": "a", "seed": 1 << 63}, "seed"),
+            ({"prompt": "a", "temperature": -1}, "temperature is -1"),
+            ({"prompt": "a", "temperature": "hot"}, "temperature is"),
+            ({"prompt": "a", "top_k": -1}, "top_k is -1"), ({"prompt": "a", "top_p": 0}, "top_p"),
+            ({"prompt": "a", "min_p": 2}, "min_p is 2"),
+            ({"prompt": "a", "repetition_penalty": 0}, "repetition_penalty is 0"),
+            ({"prompt": "a", "ignore_eos": 1}, "ignore_eos is 1"),
+            ({"prompt": "a", "stop": 1}, "stop is 1"), ({"prompt": "a", "stop": [1]}, "stop is"),
+            ({"prompt": "a", "stop": ""}, "empty"), ({"prompt": "a", "stop": ["a"] * 99}, "99"),
+            ({"prompt": "a", "logit_bias": []}, "logit_bias is"),
+            ({"prompt": "a", "logit_bias": {"x": 1}}, '"x"'),
+            ({"prompt": "a", "logit_bias": {"1": "y"}}, '"y"'),
+            ({"prompt": "a", "logit_bias": {"1": 1e39}}, r"1e\+39"),
+            ({"prompt": "a", "logit_bias": {"512": 1}}, "512"),
+            (b'{"prompt": "a", "temperature": 1e999}', "not JSON"),
+            (b'{"prompt": "a", "temperature": NaN}', "not JSON"),
+            (b'{"prompt": "a", "max_tokens": 1e300}', "max_tokens is 1e\\+300"),
+            (b'{"prompt": ' + b"[" * 100000, "nested deeper"),
+        ]
+        messages = self.check([line for line, _ in cases])
+        for (line, wanted), message in zip(cases, messages):
+            with self.subTest(line=line):
+                self.assertRegex(message, wanted)
+
+    def test_one_that_never_fits_fails_alone(self):
+        line = {"tokens": [1] * 100, "max_tokens": 100}
+        [message] = self.check([line], "-c", 300, "--cache-memory", 10 * _BLOCK_BYTES)
+        self.assertRegex(message, "13 blocks.*has 10")
+
+    def test_a_line_that_is_too_long(self):
+        huge = b'{"prompt": "' + b"a" * (17 << 20)
+        messages = self.check([huge, huge + b'"}'])
+        for message in messages:
+            self.assertRegex(message, "more than 16777216 bytes")
+
+    def test_many_values(self):
+        for line in (b'{"tokens": [' + b"1," * (4 << 20) + b"1]}",
+                     b'{"prompt": "a", "x": [' + b"[]," * (4 << 20) + b"1]}"):
+            self.check([line])
+
+    def test_damaged_lines(self):
+        rng = random.Random(f"{SEED} damage")
+        line = json.dumps({"id": "d", "prompt": "The \u00e9", "max_tokens": 4, "n": 2, "seed": 3,
+                           "temperature": 0.5, "stop": ["x", "y"], "logit_bias": {"4": -2.5},
+                           "namespace": "a", "ignore_eos": True}).encode()
+        damaged = []
+        for _ in range(100 if QUICK else 1000):
+            bad = bytearray(line)
+            for _ in range(rng.choice([1, 1, 2, 5])):
+                place = rng.randrange(len(bad))
+                if rng.random() < 0.3:
+                    del bad[place:place + rng.choice([1, 1, 9])]
+                else:
+                    bad[place:place + rng.randrange(2)] = rng.choice(
+                        [b'"', b"{", b"}", b"[", b"9", b"99999999999", b"-", b"e", b",", b"\\",
+                         bytes([rng.randrange(256)])])
+            damaged.append(bytes(bad).replace(b"\n", b" "))
+        results = self.batch(damaged, "-c", 64, exit_code=1)
+        self.assertGreaterEqual(len(results), len(damaged))
+
+
+if __name__ == "__main__":
+    kvick_cli.main()
