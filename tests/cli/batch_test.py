@@ -131,6 +131,13 @@ class TextsTest(BatchTest):
         self.assertEqual(self.summary("requests"), len(requests))
         self.assertEqual(self.summary("new tokens"), sum(len(r["tokens"]) for r in results))
 
+    def test_one_block_for_all(self):
+        """Each takes over what the one before it has left in the block."""
+        requests = [{"id": i, "prompt": _PROMPTS[i % 3], "max_tokens": 5} for i in range(9)]
+        wanted = _texts(self.batch(requests))
+        self.assertEqual(_texts(self.batch(requests, "--contiguous", "--cache-memory",
+                                           33 * _BLOCK_BYTES)), wanted)
+
     def test_the_defaults_are_those_of_generate(self):
         self.assertEqual(_texts(self.batch([{"id": 7, "prompt": "The dog"}])),
                          self.alone({"id": 7, "prompt": "The dog"}))
