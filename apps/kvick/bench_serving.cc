@@ -225,10 +225,8 @@ Verb AddBenchServing(CLI::App& app) {
   const auto most = [](int64_t n) { return CLI::Range(int64_t{1}, n); };
   AddTraceOptions(app, *options);
   options->model.AddTo(app);
-  app.add_option("--cache-memory", options->cache_bytes,
-                 "of all blocks, as in 8GiB; default: 65,536 tokens, 8 GiB of Llama 3 8B")
-      ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 50));
+  AddSizeOption(app, "--cache-memory", options->cache_bytes,
+                "of all blocks; default: 65,536 tokens, 8 GiB of Llama 3 8B");
   app.add_option("-c,--ctx-size", options->context_tokens,
                  "tokens a request may hold, and reserves where it is contiguous")
       ->check(most(kMostTokens))

@@ -32,8 +32,12 @@ Result<std::unique_ptr<Batcher>> Batcher::Create(const Model& model, const Engin
   KVICK_ASSIGN_OR_RETURN(auto runner, ModelRunner::Create(model, runner_options));
   KVICK_ASSIGN_OR_RETURN(auto cache,
                          KvCache::Create(CacheConfig(model.info(), options, context.tokens)));
-  return std::unique_ptr<Batcher>(
+  std::unique_ptr<Batcher> batcher(
       new Batcher(model, options, context, std::move(cache), std::move(runner)));
+  const int64_t logits_bytes =
+      options.max_sequences * model.info().vocab_size * static_cast<int64_t>(sizeof(float));
+  KVICK_ASSIGN_OR_RETURN(batcher->logits_, MappedRegion::Create(logits_bytes, Backing::kOnDemand));
+  return batcher;
 }
 
 Batcher::Batcher(const Model& model, const EngineOptions& options, const ContextSize& context,
@@ -50,7 +54,6 @@ Batcher::Batcher(const Model& model, const EngineOptions& options, const Context
       .Text("isa", runner_->isa());
   slices_.reserve(static_cast<size_t>(options.max_sequences));
   taking_part_.reserve(static_cast<size_t>(options.max_sequences));
-  logits_.resize(static_cast<size_t>(options.max_sequences * model.info().vocab_size));
 }
 
 PrefixScope Batcher::ScopeOf(const GenerateRequest& request) const {
@@ -141,11 +144,14 @@ Status Batcher::RunPass() {
     taking_part_.push_back(g.get());
   }
   const Clock::time_point start = Clock::now();
-  const auto num_logits = slices_.size() * static_cast<size_t>(model_.info().vocab_size);
-  KVICK_RETURN_IF_ERROR(
-      runner_->Run(*cache_, slices_, LogitsOf::kLast, std::span(logits_).first(num_logits)));
+  KVICK_RETURN_IF_ERROR(runner_->Run(*cache_, slices_, LogitsOf::kLast, Logits(0, slices_.size())));
   Count(start);
   return scheduler_.CommitStep();
+}
+
+std::span<float> Batcher::Logits(size_t first_row, size_t num_rows) const {
+  const auto width = static_cast<size_t>(model_.info().vocab_size);
+  return {reinterpret_cast<float*>(logits_.data()) + first_row * width, num_rows * width};
 }
 
 void Batcher::Count(Clock::time_point start) {
@@ -162,13 +168,12 @@ void Batcher::Count(Clock::time_point start) {
 
 // The texts that have been taken in as a whole get their next token.
 Status Batcher::TakeTokens() {
-  const auto vocab_size = static_cast<size_t>(model_.info().vocab_size);
   for (size_t row = 0; row < taking_part_.size(); ++row) {
     Generation& g = *taking_part_[row];
     const auto& on_prompt = g.request().callbacks.on_prompt;
     if (on_prompt && !g.has_answered()) on_prompt(g.num_done, g.num_prompt_tokens());
     if (g.num_left() > 0) continue;
-    const auto logits = std::span(logits_).subspan(row * vocab_size, vocab_size);
+    const std::span<const float> logits = Logits(row, 1);
     KVICK_RETURN_IF_ERROR(StartFollowers(g, logits));
     g.TakeToken(logits);
   }

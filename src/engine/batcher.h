@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/memory.h"
 #include "engine/context_size.h"
 #include "engine/generation.h"
 #include "engine/scheduler.h"
@@ -55,6 +56,7 @@ class Batcher {
   void ForEachGeneration(Body&& body) const;
   void EndWhatMustEnd();
   Status RunPass();
+  std::span<float> Logits(size_t first_row, size_t num_rows) const;
   void Count(Clock::time_point start);
   Status TakeTokens();
   Status StartFollowers(Generation& leader, std::span<const float> logits);
@@ -71,7 +73,7 @@ class Batcher {
   EngineStats stats_;
   std::vector<RunnerSlice> slices_;
   std::vector<Generation*> taking_part_;  // in the present pass, a row of logits each
-  std::vector<float> logits_;             // [max_sequences, V]
+  MappedRegion logits_;                   // [max_sequences, V] f32
   Generations ended_;                     // not told yet
 };
 

@@ -7,9 +7,9 @@
 #include "engine/sampler.h"
 
 namespace kvick {
-namespace {
 
-Status CheckPrompt(std::span<const int32_t> prompt, int64_t vocab_size, int64_t context_tokens) {
+Status CheckPrompt(std::span<const int32_t> prompt, const ModelInfo& info, int64_t context_tokens) {
+  const int64_t vocab_size = info.vocab_size;
   if (prompt.empty() || std::ssize(prompt) > context_tokens) {
     return Fail(ErrorCode::kInvalidArgument,
                 "engine: a prompt of {} tokens, 1 to {} (the context) are possible", prompt.size(),
@@ -24,11 +24,9 @@ Status CheckPrompt(std::span<const int32_t> prompt, int64_t vocab_size, int64_t 
   return {};
 }
 
-}  // namespace
-
 Status CheckRequest(const GenerateRequest& request, const Model& model, int64_t context_tokens) {
   const int64_t vocab_size = model.info().vocab_size;
-  KVICK_RETURN_IF_ERROR(CheckPrompt(request.prompt, vocab_size, context_tokens));
+  KVICK_RETURN_IF_ERROR(CheckPrompt(request.prompt, model.info(), context_tokens));
   KVICK_RETURN_IF_ERROR(CheckSampling(request.sampling, vocab_size));
   if (request.max_new_tokens < 0) {
     return Fail(ErrorCode::kInvalidArgument, "engine: max_new_tokens is {}, 0 or more is wanted",

@@ -2,12 +2,16 @@
 #define KVICK_ENGINE_REQUEST_CHECK_H_
 
 #include <cstdint>
+#include <span>
 
 #include "kvick/engine.h"
 #include "kvick/model.h"
 #include "kvick/status.h"
 
 namespace kvick {
+
+// Errors  invalid_argument: no token, or more than the context; one out of the vocabulary
+Status CheckPrompt(std::span<const int32_t> prompt, const ModelInfo& info, int64_t context_tokens);
 
 // Errors  invalid_argument: an empty prompt or one longer than the context, a token out of the
 //         vocabulary, an option out of its range, a stop text that is empty or cannot be found

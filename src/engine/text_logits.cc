@@ -5,12 +5,13 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "engine/request_check.h"
 
 namespace kvick {
 
 Result<std::unique_ptr<TextLogits>> TextLogits::Create(const Model& model,
                                                        const EngineOptions& options) {
-  auto made = std::unique_ptr<TextLogits>(new TextLogits);
+  auto made = std::unique_ptr<TextLogits>(new TextLogits(model));
   KVICK_ASSIGN_OR_RETURN(made->context_,
                          ChooseContext(model.info(), options, AvailableMemoryBytes()));
   RunnerOptions runner_options;
@@ -28,9 +29,7 @@ Result<std::unique_ptr<TextLogits>> TextLogits::Create(const Model& model,
 
 Status TextLogits::Logits(std::span<const int32_t> tokens, std::span<float> logits,
                           const std::function<void(int64_t num_done)>& on_progress) {
-  if (tokens.empty()) {
-    return Fail(ErrorCode::kInvalidArgument, "engine: logits of no token, 1 or more are wanted");
-  }
+  KVICK_RETURN_IF_ERROR(CheckPrompt(tokens, model_.info(), context_.tokens));
   const SequenceId sequence = cache_->CreateSequence();
   const Status status = RunChunks(sequence, tokens, logits, on_progress);
   KVICK_RETURN_IF_ERROR(cache_->Drop(sequence));

@@ -31,10 +31,11 @@ class TextLogits {
   const ModelRunner& runner() const { return *runner_; }
 
  private:
-  TextLogits() = default;
+  explicit TextLogits(const Model& model) : model_(model) {}
   Status RunChunks(SequenceId sequence, std::span<const int32_t> tokens, std::span<float> logits,
                    const std::function<void(int64_t num_done)>& on_progress);
 
+  const Model& model_;
   ContextSize context_;
   int64_t chunk_tokens_ = 0;
   std::unique_ptr<ModelRunner> runner_;
