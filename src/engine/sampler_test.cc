@@ -79,13 +79,61 @@ TEST(Sampler, TheSameSeedGivesTheSameTokens) {
   EXPECT_NE(of_a, of_c);
 }
 
+TEST(Sampler, PenalizesTokensOfTheText) {
+  Sampler sampler({.repetition_penalty = 2});
+  const std::vector<float> logits = {-3, 4, 2.5f, -1};
+  EXPECT_EQ(sampler.Sample(logits, std::vector<int32_t>{}).value(), 1);
+  EXPECT_EQ(sampler.Sample(logits, std::vector<int32_t>{1}).value(), 2);           // 4 / 2 < 2.5
+  EXPECT_EQ(sampler.Sample(logits, std::vector<int32_t>{1, 2, 2, 1}).value(), 1);  // 2 > 1.25
+  // -1 * 2 is less than -1.5: a penalty makes no token more likely.
+  Sampler negative({.repetition_penalty = 2});
+  EXPECT_EQ(negative.Sample(std::vector<float>{-1.5f, -1}, std::vector<int32_t>{1}).value(), 0);
+  // Below 1 it is a preference.
+  Sampler preference({.repetition_penalty = 0.5});
+  EXPECT_EQ(preference.Sample(std::vector<float>{3, 2}, std::vector<int32_t>{1}).value(), 1);
+}
+
+TEST(Sampler, AddsTheBiasBeforeThePenalty) {
+  Sampler sampler({.repetition_penalty = 2, .logit_bias = {{0, 3}, {0, 1}}});
+  EXPECT_EQ(sampler.Sample(std::vector<float>{-2, 1.5f}).value(), 0);  // -2 + 3 + 1 = 2
+  EXPECT_EQ(sampler.Sample(std::vector<float>{-2, 1.5f}, std::vector<int32_t>{0}).value(), 1);
+}
+
+// The forbidden token would be the best one, or the last that a draw falls back to.
+TEST(Sampler, NeverTakesAForbiddenToken) {
+  const std::vector<float> logits = {9, 1, 2, -9};
+  const LogitBias best{0, -kInfinity}, least{3, -kInfinity};
+  for (const SamplingOptions& base :
+       {SamplingOptions{}, SamplingOptions{.temperature = 1}, SamplingOptions{.temperature = 1e6},
+        SamplingOptions{.temperature = 1e6, .top_k = 4},
+        SamplingOptions{.temperature = 1e6, .top_p = 0.999999},
+        SamplingOptions{.temperature = 1e6, .repetition_penalty = 3}}) {
+    SamplingOptions options = base;
+    options.logit_bias = {best, least};
+    const auto counts = Frequencies(options, logits, 5000);
+    EXPECT_EQ(counts[0] + counts[3], 0);
+    EXPECT_GT(counts[2], 0);
+  }
+}
+
+TEST(Sampler, FailsWhereEveryTokenIsForbidden) {
+  for (const double temperature : {0.0, 1.0}) {
+    Sampler sampler({.temperature = temperature, .logit_bias = {{0, -kInfinity}, {1, -kInfinity}}});
+    EXPECT_EQ(sampler.Sample(std::vector<float>{1, 2}).error().code, ErrorCode::kInternal);
+  }
+}
+
 TEST(Sampler, RefusesOptionsOutOfRange) {
   EXPECT_TRUE(CheckSampling({}, 100).has_value());
   for (const SamplingOptions& options :
        {SamplingOptions{.temperature = -1}, SamplingOptions{.temperature = kNan},
         SamplingOptions{.top_k = -1}, SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.5},
-        SamplingOptions{.top_p = kNan}, SamplingOptions{.min_p = -0.1},
-        SamplingOptions{.min_p = 2}}) {
+        SamplingOptions{.top_p = kNan}, SamplingOptions{.min_p = -0.1}, SamplingOptions{.min_p = 2},
+        SamplingOptions{.repetition_penalty = 0}, SamplingOptions{.repetition_penalty = -1},
+        SamplingOptions{.repetition_penalty = kNan},
+        SamplingOptions{.repetition_penalty = kInfinity}, SamplingOptions{.logit_bias = {{-1, 0}}},
+        SamplingOptions{.logit_bias = {{100, 0}}}, SamplingOptions{.logit_bias = {{0, kInfinity}}},
+        SamplingOptions{.logit_bias = {{0, kNan}}}}) {
     EXPECT_EQ(CheckSampling(options, 100).error().code, ErrorCode::kInvalidArgument);
   }
 }
