@@ -65,8 +65,10 @@ Status Batcher::Check(const GenerateRequest& request) const {
   KVICK_RETURN_IF_ERROR(CheckRequest(request, model_, context_.tokens));
   const KvConfig& config = cache_->config();
   const auto num_prompt = std::ssize(request.prompt);
-  const int64_t num_new = std::min(context_.tokens - num_prompt, request.max_new_tokens);
-  const int64_t num_blocks = CeilDiv(num_prompt + num_new, config.block_tokens);
+  const int64_t num_new = std::min(context_.tokens + 1 - num_prompt, request.max_new_tokens);
+  // The last token needs no slot.
+  const int64_t num_blocks =
+      CeilDiv(num_prompt + std::max<int64_t>(0, num_new - 1), config.block_tokens);
   if (num_blocks <= config.num_blocks) return {};
   return Fail(
       ErrorCode::kExhausted,

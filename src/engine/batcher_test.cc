@@ -96,6 +96,29 @@ TEST_F(BatcherTest, ARequestThatFillsThePoolFitsAfterOneThatBeganTheSame) {
   }
 }
 
+TEST_F(BatcherTest, WhatCanNeverFitIsRefusedAtOnce) {
+  WatchedBatcher batcher(model_, {.max_sequences = 2,
+                                  .context_tokens = 200,
+                                  .block_tokens = 4,
+                                  .cache_bytes = 10 * 4 * kSmallTokenBytes});
+  for (const GenerateRequest& fits : {Request(40, 1, 1), Request(1, 1, 40), Request(30, 1, 11)}) {
+    EXPECT_TRUE(batcher.batcher().Check(fits).has_value());
+    const RequestId id = batcher.Add(fits);
+    batcher.RunToEnd();
+    ExpectAsAlone(batcher, id, fits);
+  }
+  for (const GenerateRequest& large : {Request(41, 1, 1), Request(1, 1, 41), Request(30, 1, 12)}) {
+    const Status refused = batcher.batcher().Check(large);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::kExhausted);
+    EXPECT_NE(refused.error().message.find("need 11 blocks"), std::string::npos)
+        << refused.error().message;
+    EXPECT_NE(refused.error().message.find("has 10"), std::string::npos);
+  }
+  EXPECT_EQ(batcher.batcher().Check(Request(41, 1, 0)).has_value(), false);
+}
+
+
 TEST_F(BatcherTest, ALongPromptDelaysNoDecode) {
   WatchedBatcher batcher(model_, {.max_sequences = 3, .batch_tokens = 12});
   std::vector<int64_t> heard(3);
