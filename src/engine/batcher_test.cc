@@ -118,6 +118,17 @@ TEST_F(BatcherTest, WhatCanNeverFitIsRefusedAtOnce) {
   EXPECT_EQ(batcher.batcher().Check(Request(41, 1, 0)).has_value(), false);
 }
 
+TEST_F(BatcherTest, ACacheOfWholeContextsRunsAsManyTextsAsItHolds) {
+  for (const int64_t block_tokens : {0, 16, 32}) {
+    WatchedBatcher batcher(
+        model_, {.max_sequences = 6, .context_tokens = 32, .block_tokens = block_tokens});
+    for (uint32_t i = 0; i < 6; ++i) batcher.Add(Request(20, i, 12));
+    batcher.Step();
+    EXPECT_EQ(batcher.stats().num_running, 6) << block_tokens;
+    batcher.RunToEnd();
+    EXPECT_EQ(batcher.stats().num_preemptions, 0);
+  }
+}
 
 TEST_F(BatcherTest, ALongPromptDelaysNoDecode) {
   WatchedBatcher batcher(model_, {.max_sequences = 3, .batch_tokens = 12});
