@@ -110,6 +110,31 @@ TEST_F(EndingTest, ADeadlineEndsARequestWhereverItIs) {
   EXPECT_TRUE(batcher.result(is_past).tokens.empty());
 }
 
+// A callback says no: all samples end, and hear no more.
+TEST_F(EndingTest, ARequestThatWantsNoMoreHearsNoMore) {
+  GenerateRequest request = Request(20, 1, 30);
+  request.num_samples = 4;
+  request.sampling = {.temperature = 1, .seed = 3};
+  for (const int64_t max_sequences : {1, 2, 8}) {
+    for (const int64_t most : {1, 2, 4, 5, 9}) {
+      WatchedBatcher batcher(*opened_.model, {.max_sequences = max_sequences});
+      int64_t num_heard = 0;
+      RequestCallbacks callbacks;
+      callbacks.on_token = [&](const TokenEvent&) { return ++num_heard < most; };
+      const RequestId id = batcher.Add(request, callbacks);
+      batcher.RunToEnd();
+      EXPECT_EQ(num_heard, most);
+      int64_t num_tokens = 0;
+      for (int64_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(batcher.result(id, i).finish_reason, FinishReason::kCancelled);
+        ExpectBeginning(batcher.result(id, i), request);
+        num_tokens += std::ssize(batcher.result(id, i).tokens);
+      }
+      EXPECT_EQ(num_tokens, num_heard);
+    }
+  }
+}
+
 TEST_F(EndingTest, ARequestForNoTokensEndsWithoutAPass) {
   WatchedBatcher batcher(*opened_.model, {});
   GenerateRequest request = Request(20, 1, 0);

@@ -48,6 +48,7 @@ int64_t Generation::most_tokens() const {
 }
 
 void Generation::TakeToken(std::span<const float> logits) {
+  if (request_->is_cancelled) return Cancel();  // by a sample of this very step
   const auto token = sampler_.Sample(logits, text_);
   if (!token) return Fail(token.error());
   if (result_.tokens.empty()) result_.first_token_us = MicrosecondsSince(request_->submitted);
