@@ -62,7 +62,7 @@ std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "c
 struct GenerateResult {
   int64_t sample_idx = 0;       ///< 0 .. num_samples - 1
   std::vector<int32_t> tokens;  ///< the new ones, those of a stop text among them
-  std::string text;             ///< theirs, without the stop text; empty without a tokenizer
+  std::string text;             ///< theirs, as TextStream shows them, without the stop text
   FinishReason finish_reason = FinishReason::kLength;
   bool context_is_full = false;   ///< why kLength came before max_new_tokens
   std::optional<Error> error;     ///< with kFailed

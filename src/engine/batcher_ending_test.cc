@@ -173,6 +173,18 @@ TEST_F(EndingTest, AStopTextEndsARequestBeforeIt) {
   EXPECT_LT(batcher.result(id).tokens.size(), whole.tokens.size());
 }
 
+TEST_F(EndingTest, WithoutATokenizerATextIsItsIds) {
+  WatchedBatcher batcher(*opened_.model, {});
+  const RequestId id = batcher.Add(Request(5, 1, 3));
+  batcher.RunToEnd();
+  std::string ids;
+  for (const int32_t token : batcher.result(id).tokens) ids += std::to_string(token) + ' ';
+  EXPECT_EQ(batcher.result(id).text, ids);
+  GenerateRequest stopping = Request(5, 1, 3);
+  stopping.stop = {"1"};
+  EXPECT_EQ(batcher.batcher().Check(stopping).error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST_F(EndingTest, BadRequestsAreRefused) {
   const testing::OpenedByteLevelLlama opened;
   WatchedBatcher batcher(*opened.model, {});
