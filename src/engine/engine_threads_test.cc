@@ -17,6 +17,7 @@
 namespace kvick {
 namespace {
 
+using testing::Alone;
 using testing::kSmallTokenBytes;
 using testing::Request;
 
@@ -55,32 +56,47 @@ class Ends {
 };
 
 TEST_F(EngineThreadsTest, ManyThreadsSubmitCancelAndAsk) {
-  constexpr int kThreads = 6, kRequests = 40;
-  Ends ends(kThreads * kRequests);  // outlives the engine
+  static constexpr uint32_t kThreads = 6, kRequests = 40;
+  const auto request_of = [](uint32_t t, uint32_t i) {
+    return Request(1 + (i * 7 + t) % 30, i % 5, 1 + i % 9);
+  };
+  std::vector<GenerateResult> results(kThreads * kRequests);
+  Ends ends(kThreads * kRequests);
   const auto engine = Create({.max_sequences = 4,
                               .context_tokens = 64,
                               .block_tokens = 4,
                               .cache_bytes = 96 * kSmallTokenBytes,
                               .batch_tokens = 16});
+  const auto work = [&](uint32_t t) {
+    for (uint32_t i = 0; i < kRequests; ++i) {
+      RequestCallbacks callbacks = ends.Callbacks();
+      callbacks.on_finish = [&results, t, i, also = callbacks.on_finish](GenerateResult result) {
+        results[t * kRequests + i] = result;
+        also(std::move(result));
+      };
+      const auto id = engine->Submit(request_of(t, i), callbacks);
+      ASSERT_TRUE(id.has_value()) << id.error().message;
+      if (i % 5 == t % 5) engine->Cancel(*id);
+      if (i % 7 == 0) engine->Cancel(RequestId{static_cast<uint64_t>(*id) / 2});
+      EXPECT_LE(engine->stats().num_running, 4);
+      EXPECT_EQ(engine->context_tokens(), 64);
+    }
+  };
   std::vector<std::jthread> threads;
-  for (uint32_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (uint32_t i = 0; i < kRequests; ++i) {
-        GenerateRequest request = Request(1 + (i * 7 + t) % 30, i % 5, 1 + i % 9);
-        const auto id = engine->Submit(request, ends.Callbacks());
-        ASSERT_TRUE(id.has_value()) << id.error().message;
-        if (i % 5 == t % 5) engine->Cancel(*id);
-        if (i % 7 == 0) engine->Cancel(RequestId{static_cast<uint64_t>(*id) / 2});
-        EXPECT_LE(engine->stats().num_running, 4);
-        EXPECT_EQ(engine->context_tokens(), 64);
-      }
-    });
-  }
+  for (uint32_t t = 0; t < kThreads; ++t) threads.emplace_back(work, t);
   threads.clear();
   ends.Wait();
   EXPECT_EQ(engine->stats().num_finished, kThreads * kRequests);
   EXPECT_EQ(engine->stats().num_running + engine->stats().num_waiting, 0);
   EXPECT_EQ(engine->stats().usage.reserved_bytes, 0);
+  Alone alone(*opened_.model);
+  for (uint32_t t = 0; t < kThreads; ++t) {
+    for (uint32_t i = 0; i < kRequests; ++i) {
+      const GenerateResult& result = results[t * kRequests + i];
+      if (result.finish_reason == FinishReason::kCancelled) continue;
+      EXPECT_EQ(result.tokens, alone.Run(request_of(t, i)).tokens);
+    }
+  }
 }
 
 TEST_F(EngineThreadsTest, GenerateMayBeCalledByManyAtOnce) {
