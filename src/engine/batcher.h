@@ -30,7 +30,8 @@ class Batcher {
   // Puts a request in the queue. REQUIRES: Check; ids ascend.
   void Add(RequestId id, GenerateRequest request, RequestCallbacks callbacks,
            Clock::time_point submitted);
-  void Cancel(RequestId id);
+  // Ends those of them that are there.
+  void Cancel(std::span<const RequestId> ids);
   void CancelAll();
 
   bool has_work() const { return !scheduler_.running().empty() || !scheduler_.waiting().empty(); }
@@ -51,15 +52,15 @@ class Batcher {
           std::unique_ptr<KvCache> cache, std::unique_ptr<ModelRunner> runner);
 
   PrefixScope ScopeOf(const GenerateRequest& request) const;
-  // Calls body(generation) for all texts that have not ended, followers among them.
+  // Calls body(generation) for all texts that have not ended. Cost: a look at each.
   template <class Body>
   void ForEachGeneration(Body&& body) const;
   void EndWhatMustEnd();
   Status RunPass();
   std::span<float> Logits(size_t first_row, size_t num_rows) const;
   void Count(Clock::time_point start);
-  Status TakeTokens();
-  Status StartFollowers(Generation& leader, std::span<const float> logits);
+  void TakeTokens();
+  void StartFollowers(Generation& leader, std::span<const float> logits);
   void FailStep(const Error& error);
   void TakeFinished();
 
@@ -75,6 +76,9 @@ class Batcher {
   std::vector<Generation*> taking_part_;  // in the present pass, a row of logits each
   MappedRegion logits_;                   // [max_sequences, V] f32
   Generations ended_;                     // not told yet
+  bool has_deadlines_ = false;            // any request ever
+  bool was_cancelled_by_callback_ = false;
+  bool queue_has_ends_ = false;  // texts have ended that have not run
 };
 
 }  // namespace kvick

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -43,14 +44,14 @@ TEST_F(EndingTest, ACancelEndsARequestWhereverItIs) {
       const RequestId b = batcher.Add(second);
       for (int i = 0; i < num_steps; ++i) batcher.Step();
       const bool had_ended = batcher.has_result(b);
-      batcher.batcher().Cancel(b);
-      batcher.batcher().Cancel(b);
+      batcher.batcher().Cancel(std::array{b});
+      batcher.batcher().Cancel(std::array{b});
       batcher.Step();
       ASSERT_TRUE(batcher.has_result(b));
       if (!had_ended) {
         EXPECT_EQ(batcher.result(b).finish_reason, FinishReason::kCancelled);
       }
-      batcher.batcher().Cancel(b);
+      batcher.batcher().Cancel(std::array{b});
       batcher.RunToEnd();
       ExpectBeginning(batcher.result(b), second);
       EXPECT_EQ(batcher.result(a).tokens, wanted);
@@ -60,13 +61,13 @@ TEST_F(EndingTest, ACancelEndsARequestWhereverItIs) {
 
 TEST_F(EndingTest, ACancelOfNobodyChangesNothing) {
   WatchedBatcher batcher(*opened_.model, {});
-  batcher.batcher().Cancel(RequestId{});
-  batcher.batcher().Cancel(RequestId{17});
+  batcher.batcher().Cancel(std::array{RequestId{}});
+  batcher.batcher().Cancel(std::array{RequestId{17}});
   batcher.batcher().CancelAll();
   batcher.Step();
   EXPECT_EQ(batcher.stats().num_steps, 0);
   const RequestId id = batcher.Add(Request(5, 1, 4));
-  batcher.batcher().Cancel(RequestId{17});
+  batcher.batcher().Cancel(std::array{RequestId{17}});
   batcher.RunToEnd();
   EXPECT_EQ(batcher.result(id).finish_reason, FinishReason::kLength);
 }
@@ -80,7 +81,7 @@ TEST_F(EndingTest, ACancelEndsAllSamples) {
       WatchedBatcher batcher(*opened_.model, {.max_sequences = max_sequences, .batch_tokens = 8});
       const RequestId id = batcher.Add(request);
       for (int i = 0; i < num_steps; ++i) batcher.Step();
-      batcher.batcher().Cancel(id);
+      batcher.batcher().Cancel(std::array{id});
       batcher.RunToEnd(1);
       for (int64_t i = 0; i < 4; ++i) {
         EXPECT_EQ(batcher.result(id, i).finish_reason, FinishReason::kCancelled);

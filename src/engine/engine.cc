@@ -69,6 +69,7 @@ struct Engine::State {
   EngineStats stats;
   uint64_t last_id = 0;
   bool is_shut_down = false;
+  bool has_ended = false;  // the thread: nothing is left, nothing will come
 
   std::mutex joining;
   std::thread thread;
@@ -99,7 +100,8 @@ bool Engine::State::TakeInbox(Inbox& taken) {
   std::unique_lock lock(mutex);
   has_news.wait(lock, [this] { return batcher->has_work() || !inbox.is_empty() || is_shut_down; });
   taken = std::exchange(inbox, {});
-  return batcher->has_work() || !taken.is_empty();
+  has_ended = !batcher->has_work() && taken.is_empty();
+  return !has_ended;
 }
 
 void Engine::State::Serve() {
@@ -107,7 +109,7 @@ void Engine::State::Serve() {
     for (NewRequest& r : inbox_now.requests) {
       batcher->Add(r.id, std::move(r.request), std::move(r.callbacks), r.submitted);
     }
-    for (const RequestId id : inbox_now.cancels) batcher->Cancel(id);
+    batcher->Cancel(inbox_now.cancels);
     if (inbox_now.cancel_all) batcher->CancelAll();
     batcher->Step();
     Publish();
@@ -160,6 +162,7 @@ Result<RequestId> Engine::Submit(GenerateRequest request, RequestCallbacks callb
 
 void Engine::Cancel(RequestId request) {
   const std::lock_guard lock(state_->mutex);
+  if (state_->has_ended) return;
   state_->inbox.cancels.push_back(request);
   state_->has_news.notify_one();
 }
@@ -214,7 +217,9 @@ std::string_view Engine::isa() const { return state_->batcher->runner().isa(); }
 
 EngineStats Engine::stats() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->stats;
+  EngineStats stats = state_->stats;
+  for (const NewRequest& r : state_->inbox.requests) stats.num_waiting += r.request.num_samples;
+  return stats;
 }
 
 }  // namespace kvick

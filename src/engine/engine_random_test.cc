@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <string>
@@ -94,7 +95,7 @@ class Walk {
     } else if (action == 6 && !submitted_.empty()) {
       Submitted& cancelled = submitted_[Draw(0, std::ssize(submitted_) - 1)];
       cancelled.may_be_cancelled = true;
-      batcher_.batcher().Cancel(cancelled.id);
+      batcher_.batcher().Cancel(std::array{cancelled.id});
     } else if (action == 7 && Draw(0, 9) == 0) {
       batcher_.batcher().ForgetPrefixes();
     } else if (action == 8 && Draw(0, 9) == 0) {

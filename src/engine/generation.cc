@@ -22,19 +22,28 @@ int64_t MicrosecondsSince(Clock::time_point start) {
 }
 
 Generation::Generation(const Model& model, std::shared_ptr<ActiveRequest> request,
-                       int64_t sample_idx, int64_t context_tokens)
+                       int64_t context_tokens, int64_t sample_idx)
     : model_(&model),
       request_(std::move(request)),
       context_tokens_(context_tokens),
       sampler_(SamplingOf(request_->request, sample_idx)),
-      answer_(model, request_->request.stop) {
-  const std::vector<int32_t>& prompt = request_->request.prompt;
-  const int64_t most_new = std::min(request_->request.max_new_tokens, context_tokens + 1);
-  text_.reserve(prompt.size() + static_cast<size_t>(most_new));
-  text_ = prompt;
-  result_.tokens.reserve(static_cast<size_t>(most_new));
+      answer_(model, request_->request.stop),
+      text_(request_->request.prompt),
+      next_sample_(sample_idx + 1),
+      end_sample_(sample_idx == 0 ? request_->request.num_samples : next_sample_) {
   result_.sample_idx = sample_idx;
   if (request_->request.max_new_tokens == 0) Finish(FinishReason::kLength);
+}
+
+std::unique_ptr<Generation> Generation::TakeFollower() {
+  KVICK_CHECK(num_followers() > 0);
+  return std::unique_ptr<Generation>(
+      new Generation(*model_, request_, context_tokens_, next_sample_++));
+}
+
+void Generation::LeaveFollowersTo(Generation& follower) {
+  KVICK_CHECK(follower.next_sample_ == next_sample_);
+  follower.end_sample_ = std::exchange(end_sample_, next_sample_);
 }
 
 bool Generation::IsOlderThan(const Generation& other) const {
@@ -92,8 +101,19 @@ void Generation::Finish(FinishReason reason) {
 }
 
 void Generation::ReportEnd() {
+  const auto& on_finish = request_->callbacks.on_finish;
+  if (!on_finish) return;
   result_.finished_us = MicrosecondsSince(request_->submitted);
-  if (request_->callbacks.on_finish) request_->callbacks.on_finish(std::move(result_));
+  for (int64_t i = next_sample_; i < end_sample_; ++i) {
+    GenerateResult never_begun;
+    never_begun.sample_idx = i;
+    never_begun.finish_reason =
+        request_->is_cancelled ? FinishReason::kCancelled : result_.finish_reason;
+    never_begun.error = result_.error;
+    never_begun.finished_us = result_.finished_us;
+    on_finish(std::move(never_begun));
+  }
+  on_finish(std::move(result_));
 }
 
 }  // namespace kvick

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/answer_text.h"
@@ -32,9 +34,9 @@ struct ActiveRequest {
 // scheduler's to decide and to change; what the next token is, is not.
 class Generation {
  public:
-  // `model` must outlive it.
-  Generation(const Model& model, std::shared_ptr<ActiveRequest> request, int64_t sample_idx,
-             int64_t context_tokens);
+  // The first text of a request, with the others as followers. `model` must outlive it.
+  Generation(const Model& model, std::shared_ptr<ActiveRequest> request, int64_t context_tokens)
+      : Generation(model, std::move(request), context_tokens, 0) {}
 
   const ActiveRequest& request() const { return *request_; }
   int64_t sample_idx() const { return result_.sample_idx; }
@@ -56,7 +58,8 @@ class Generation {
   void Expire() { Finish(FinishReason::kDeadline); }
   void Fail(Error error);
   bool is_finished() const { return is_finished_; }
-  // Tells the request its end. REQUIRES: is_finished(); once.
+  // Tells the request its end, and that of the followers that never began: what ends a text before
+  // its prompt is done ends them. REQUIRES: is_finished(); once.
   void ReportEnd();
 
   // --- The scheduler's: where the text stands. ---
@@ -64,9 +67,14 @@ class Generation {
   std::optional<WritePlan> plan;       // of the present step
   int64_t num_done = 0;                // tokens whose keys and values are in the sequence
   int64_t num_now = 0;                 // tokens that the present step takes in
-  // Texts of the same prompt, which wait for its logits.
-  std::vector<std::unique_ptr<Generation>> followers;
+  bool shares_last_block = false;      // with the text it was forked from, until its first step
 
+  // Texts of the same prompt that wait for its logits: the next samples. They are made one by one.
+  int64_t num_followers() const { return end_sample_ - next_sample_; }
+  std::unique_ptr<Generation> TakeFollower();
+  // The follower just taken leads those that are left.
+  void LeaveFollowersTo(Generation& follower);
+  int64_t num_texts() const { return 1 + num_followers(); }
   int64_t num_left() const { return num_tokens() - num_done; }
   std::span<const int32_t> tokens_now() const {
     return text().subspan(static_cast<size_t>(num_done), static_cast<size_t>(num_now));
@@ -76,6 +84,8 @@ class Generation {
   GenerateResult& result() { return result_; }
 
  private:
+  Generation(const Model& model, std::shared_ptr<ActiveRequest> request, int64_t context_tokens,
+             int64_t sample_idx);
   void Finish(FinishReason reason);
   // False where the request wants no more.
   bool Tell(int32_t token, std::string_view shown) const;
@@ -87,10 +97,12 @@ class Generation {
   AnswerText answer_;
   std::vector<int32_t> text_;  // prompt and new tokens
   GenerateResult result_;
+  int64_t next_sample_;  // of the followers
+  int64_t end_sample_;
   bool is_finished_ = false;
 };
 
-using Generations = std::vector<std::unique_ptr<Generation>>;
+using Generations = std::deque<std::unique_ptr<Generation>>;
 
 int64_t MicrosecondsSince(Clock::time_point start);
 

@@ -34,7 +34,8 @@ Result<GenerateResult> Recomputer::Generate(const GenerateRequest& request,
   };
   const auto active = std::make_shared<ActiveRequest>(
       ActiveRequest{RequestId{1}, request, std::move(heard), {}, Clock::now()});
-  Generation generation(model_, active, 0, context_.tokens);
+  active->request.num_samples = 1;
+  Generation generation(model_, active, context_.tokens);
   std::vector<float> logits(static_cast<size_t>(model_.info().vocab_size));
   while (!generation.is_finished()) {
     const Clock::time_point start = Clock::now();

@@ -25,9 +25,9 @@ Status CheckSampling(const SamplingOptions& options, int64_t vocab_size) {
     return Fail(ErrorCode::kInvalidArgument, "sampling: min_p is {}, 0 to 1 is wanted",
                 options.min_p);
   }
-  if (!(std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0)) {
+  if (!(options.repetition_penalty >= 0.01 && options.repetition_penalty <= 100)) {
     return Fail(ErrorCode::kInvalidArgument,
-                "sampling: repetition_penalty is {}, above 0 is wanted",
+                "sampling: repetition_penalty is {}, 0.01 to 100 is wanted",
                 options.repetition_penalty);
   }
   for (const LogitBias& bias : options.logit_bias) {
@@ -36,10 +36,11 @@ Status CheckSampling(const SamplingOptions& options, int64_t vocab_size) {
                   "sampling: a bias of token {}, the vocabulary is 0 to {}", bias.token,
                   vocab_size - 1);
     }
-    if (!std::isfinite(bias.bias) && bias.bias != -INFINITY) {
+    constexpr float kMostBias = 1e6f;
+    if (!(std::abs(bias.bias) <= kMostBias) && bias.bias != -INFINITY) {
       return Fail(ErrorCode::kInvalidArgument,
-                  "sampling: the bias of token {} is {}, a number or -inf is wanted", bias.token,
-                  bias.bias);
+                  "sampling: the bias of token {} is {}, {} to {} or -inf is wanted", bias.token,
+                  bias.bias, -kMostBias, kMostBias);
     }
   }
   return {};

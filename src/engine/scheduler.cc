@@ -41,6 +41,7 @@ Scheduler::Scheduler(KvCache& cache, const SchedulerLimits& limits)
 }
 
 void Scheduler::Add(std::unique_ptr<Generation> generation) {
+  num_waiting_texts_ += generation->num_texts();
   InsertByAge(waiting_, std::move(generation));
 }
 
@@ -95,8 +96,9 @@ Status Scheduler::AdmitWaiting(int64_t room) {
     if (!CanAdmit(oldest)) return {};
     KVICK_RETURN_IF_ERROR(Admit(oldest, room));
     room -= oldest.num_now;
+    num_waiting_texts_ -= oldest.num_texts();
     InsertByAge(running_, std::move(waiting_.front()));
-    waiting_.erase(waiting_.begin());
+    waiting_.pop_front();
   }
   return {};
 }
@@ -116,9 +118,14 @@ bool Scheduler::CanAdmit(const Generation& g) const {
   PrefixMatch match;
   if (reuses_prefixes()) match = cache_.FindPrefix(g.request().scope, LookedUp(g));
   if (IsBeingComputed(g, match.num_tokens)) return false;
-  const int64_t num_shared = match.num_tokens / cache_.config().block_tokens;
-  // Blocks that only wait to be reused are no longer to be had once the text holds them.
-  return HasRoom(BlocksFor(g.num_tokens() + 1) - num_shared + match.num_evictable_blocks);
+  const int64_t block_tokens = cache_.config().block_tokens;
+  const int64_t num_shared = match.num_tokens / block_tokens;
+  // Blocks that only wait to be reused are no longer to be had once the text holds them, but for a
+  // last one that is equal in part: it is copied and goes back, or is taken over.
+  const bool is_last_in_part = match.num_tokens % block_tokens != 0;
+  const int64_t num_held =
+      std::max<int64_t>(0, match.num_evictable_blocks - (is_last_in_part ? 1 : 0));
+  return HasRoom(BlocksFor(g.num_tokens() + 1) - num_shared + num_held);
 }
 
 bool Scheduler::IsBeingComputed(const Generation& g, int64_t num_cached) const {
@@ -155,6 +162,7 @@ Status Scheduler::CommitStep() {
     KVICK_RETURN_IF_ERROR(cache_.Commit(*std::exchange(g->plan, std::nullopt)));
     const bool was_decoding = g->is_decoding();
     g->num_done += std::exchange(g->num_now, 0);
+    g->shares_last_block = false;
     if (was_decoding || !reuses_prefixes()) continue;
     const auto tokens = g->text().first(static_cast<size_t>(g->num_done));
     KVICK_RETURN_IF_ERROR(cache_.Publish(*g->sequence, g->request().scope, tokens));
@@ -169,24 +177,27 @@ void Scheduler::AbandonStep() {
   }
 }
 
-Result<Generation*> Scheduler::Fork(const Generation& leader,
-                                    std::unique_ptr<Generation> follower) {
-  if (std::ssize(running_) == limits_.max_running || !HasRoom(1)) {
-    Add(std::move(follower));
-    return nullptr;
-  }
-  KVICK_ASSIGN_OR_RETURN(follower->sequence, cache_.Fork(*leader.sequence));
+bool Scheduler::CanFork() const { return std::ssize(running_) < limits_.max_running && HasRoom(1); }
+
+Generation& Scheduler::Fork(const Generation& leader, std::unique_ptr<Generation> follower) {
+  const auto sequence = cache_.Fork(*leader.sequence);
+  KVICK_CHECK(sequence.has_value());
+  follower->sequence = *sequence;
   follower->num_done = leader.num_done;
+  follower->shares_last_block = leader.num_done % cache_.config().block_tokens != 0;
   follower->result().num_reused_tokens = leader.num_done;
-  Generation* const forked = follower.get();
+  Generation& forked = *follower;
   InsertByAge(running_, std::move(follower));
   return forked;
 }
 
-Result<Generations> Scheduler::TakeFinished() {
+Result<Generations> Scheduler::TakeFinished(Among among) {
   Generations finished;
+  if (among == Among::kAll) {
+    MoveFinished(waiting_, finished);
+    for (const auto& g : finished) num_waiting_texts_ -= g->num_texts();
+  }
   MoveFinished(running_, finished);
-  MoveFinished(waiting_, finished);
   for (const auto& g : finished) {
     if (g->sequence) KVICK_RETURN_IF_ERROR(Release(*g));
   }

@@ -22,15 +22,16 @@ struct SchedulerLimits {
 // Decides who takes part in a step and with how many tokens, and finds them blocks.
 //
 //   * Every running text takes part with at least one token, the oldest first in everything; what
-//     room the step has left goes to prompts. So a long prompt delays nobody.
+//     room the step has left goes to prompts. So a long prompt delays nobody who
+//     answers.
 //   * Those that wait are admitted in order of age, none before an older one, and only into blocks
 //     that are there for the whole of it: counted, not tried.
 //   * One that begins as another whose prompt is under way waits to find that beginning done.
 //   * Where blocks run out, the youngest steps aside. What it had computed stays findable in the
 //     cache, and goes to others only block by block, as they need it.
 //
-// No text waits forever: the oldest is never the youngest unless it is alone, and alone it fits,
-// which is checked before a request is taken.
+// No text waits forever: the oldest that runs is never the youngest unless it is alone, and alone
+// it fits, which is checked before a request is taken.
 class Scheduler {
  public:
   // `cache` must outlive it.
@@ -44,20 +45,25 @@ class Scheduler {
   Status CommitStep();
   // Drops the plans of a step that failed.
   void AbandonStep();
-  // Runs `follower`, whose prompt `leader` has just taken in, from the same blocks, and returns it;
-  // null where it has to wait. Errors: internal.
-  Result<Generation*> Fork(const Generation& leader, std::unique_ptr<Generation> follower);
-  // Takes out those that are finished. Their tokens stay findable. Errors: internal.
-  Result<Generations> TakeFinished();
+  // Whether one more text can run from the blocks of another.
+  bool CanFork() const;
+  // Runs `follower`, whose prompt `leader` has taken in, from the same blocks. REQUIRES: CanFork().
+  Generation& Fork(const Generation& leader, std::unique_ptr<Generation> follower);
+  enum class Among { kRunning, kAll };
+  // Takes out those that are finished. Their tokens stay findable. Cost: a look at each.
+  // Errors: internal.
+  Result<Generations> TakeFinished(Among among);
 
   const Generations& running() const { return running_; }
   const Generations& waiting() const { return waiting_; }
+  int64_t num_waiting_texts() const { return num_waiting_texts_; }  // followers among them
   int64_t num_preemptions() const { return num_preemptions_; }
 
  private:
   bool reuses_prefixes() const { return limits_.prefix_reuse == PrefixReuse::kOn; }
   int64_t BlocksFor(int64_t num_tokens) const;
-  // Blocks that the running texts are still without, for all that they have and one token more.
+  // Blocks that the running texts are still without, for all that they have and one token more;
+  // a last block that is shared by a fork is one that it will have to copy.
   int64_t NumPromisedBlocks() const;
   // Whether there are so many blocks beyond those promised, and one for each text that may yet
   // grow.
@@ -77,6 +83,7 @@ class Scheduler {
   SchedulerLimits limits_;
   Generations running_;  // the oldest first
   Generations waiting_;  // the oldest first
+  int64_t num_waiting_texts_ = 0;
   int64_t num_preemptions_ = 0;
 };
 

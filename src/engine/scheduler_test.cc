@@ -35,13 +35,7 @@ class ScheduleTest : public ::testing::Test {
     const auto active = std::make_shared<ActiveRequest>();
     active->id = RequestId{++last_id_};
     active->request = std::move(request);
-    const auto make = [&](int64_t sample_idx) {
-      return std::make_unique<Generation>(*opened_.model, active, sample_idx,
-                                          limits_.context_tokens);
-    };
-    auto leader = make(0);
-    for (int64_t i = 1; i < active->request.num_samples; ++i) leader->followers.push_back(make(i));
-    scheduler_->Add(std::move(leader));
+    scheduler_->Add(std::make_unique<Generation>(*opened_.model, active, limits_.context_tokens));
   }
 
   bool has_work() const {
@@ -64,7 +58,7 @@ class ScheduleTest : public ::testing::Test {
     for (Generation* g : taking_part) {
       if (g->num_left() == 0) TakeToken(*g);
     }
-    Generations finished = scheduler_->TakeFinished().value();
+    Generations finished = scheduler_->TakeFinished(Scheduler::Among::kAll).value();
     for (auto& g : finished) ended_.push_back(std::move(g));
     const Status verified = cache_->Verify();
     EXPECT_TRUE(verified.has_value()) << (verified ? "" : verified.error().message);
@@ -86,9 +80,14 @@ class ScheduleTest : public ::testing::Test {
   void TakeToken(Generation& g) {
     std::vector<float> logits(kVocab, 0.0f);
     logits[random_() % kVocab] = 1;
-    for (auto& follower : std::exchange(g.followers, {})) {
-      Generation* const forked = scheduler_->Fork(g, std::move(follower)).value();
-      if (forked != nullptr) forked->TakeToken(logits);
+    while (g.num_followers() > 0) {
+      auto follower = g.TakeFollower();
+      if (!scheduler_->CanFork()) {
+        g.LeaveFollowersTo(*follower);
+        scheduler_->Add(std::move(follower));
+        break;
+      }
+      scheduler_->Fork(g, std::move(follower)).TakeToken(logits);
     }
     g.TakeToken(logits);
   }
