@@ -168,7 +168,7 @@ Status BatchRun::Run() {
   parts_.engine.Shutdown(Pending::kCancel);  // there is nothing pending, but for a signal
   TakeResults();
   line_.Clear();
-  KVICK_RETURN_IF_ERROR(parts_.output.Append(queue_.Take()));
+  KVICK_RETURN_IF_ERROR(parts_.output.Append(queue_.TakeRest()));
   return input_status;
 }
 
@@ -294,15 +294,13 @@ Status BatchRun::Wait() {
 // A quarter of the free memory, which a batch shares with the pages of the model's file; less where
 // max_sequences whole contexts are less.
 Result<int64_t> DefaultCacheBytes(const ModelInfo& info, const EngineOptions& options) {
-  KvConfig one_token = info.KvGeometry(options.kv_dtype.value_or(info.DefaultKvDType()));
-  one_token.block_tokens = 1;
-  KVICK_ASSIGN_OR_RETURN(const KvLayout layout, KvLayout::Create(one_token));
+  KVICK_ASSIGN_OR_RETURN(const int64_t token_bytes, CacheBytesPerToken(info, options.kv_dtype));
   const int64_t context_tokens =
       options.context_tokens > 0 ? options.context_tokens : info.max_positions;
   const int64_t block_tokens = std::max<int64_t>(1, options.block_tokens);
   const int64_t num_blocks = CeilDiv(context_tokens, block_tokens);
   const auto contexts_bytes =
-      CheckedProduct({options.max_sequences, num_blocks, block_tokens, layout.BytesPerToken()});
+      CheckedProduct({options.max_sequences, num_blocks, block_tokens, token_bytes});
   return std::min(AvailableMemoryBytes() / 4,
                   contexts_bytes.value_or(std::numeric_limits<int64_t>::max()));
 }
@@ -314,6 +312,7 @@ Result<std::unique_ptr<Engine>> CreateEngine(const Model& model, const BatchOpti
   if (options.cache_bytes == 0) {
     KVICK_ASSIGN_OR_RETURN(engine_options.cache_bytes,
                            DefaultCacheBytes(model.info(), engine_options));
+    engine_options.backing = KvBacking::kOnDemand;  // seldom filled: it is more than was asked for
   }
   KVICK_ASSIGN_OR_RETURN(auto engine, Engine::Create(model, engine_options));
   NoteContext({engine->context_tokens(), engine->context_is_capped()}, model.info(),
@@ -329,7 +328,7 @@ void NoteSummary(const BatchRun& run, const EngineStats& stats, int64_t num_new_
                                   static_cast<double>(counts.num_prompt_tokens);
   Note(fmt::format(
       "{} requests, {} of them from an earlier run; {} new tokens in {:.1f} s, {:.1f} "
-      "tokens/s; {:.1f}% of the prompt tokens found in the cache; {} preemptions",
+      "tokens/s; {:.1f}% of the prompt tokens not computed again; {} preemptions",
       counts.num_requests, counts.num_skipped, num_new_tokens, run.seconds(),
       static_cast<double>(num_new_tokens) / run.seconds(), reused, stats.num_preemptions));
 }
@@ -369,9 +368,13 @@ Verb AddBatch(CLI::App& app) {
   app.add_option("-o,--output", options->output,
                  "results, one a line, in the order of completion; written anew; - is stdout")
       ->required();
-  app.add_flag("--ordered", options->ordered, "results in the order of the input");
-  app.add_flag("--resume", options->resume,
-               "go on behind the results that are in the output; a torn last line is cut off");
+  app.add_flag(
+      "--ordered", options->ordered,
+      "results in the order of the input; after an interruption what was missing comes last");
+  app.add_flag(
+      "--resume", options->resume,
+      "go on behind the results that are in the output; a line with an error counts as one: "
+      "delete it there to have it run again");
   options->model.AddSharedTo(app, "the model's, as far as the cache goes");
   AddSizeOption(app, "--cache-memory", options->cache_bytes,
                 "of all texts, as in 8GiB; default: a quarter of the free memory, or "

@@ -1,6 +1,7 @@
 #include "batch_output.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "base/check.h"
 #include "line_reader.h"
+#include "wake_pipe.h"
 
 namespace kvick::cli {
 namespace {
@@ -26,16 +28,27 @@ bool AreSameFile(int a, int b) {
   return stat_a && stat_b && stat_a->st_dev == stat_b->st_dev && stat_a->st_ino == stat_b->st_ino;
 }
 
+// Whether a result line may begin like this.
+bool IsTornResult(std::string_view text) {
+  constexpr std::string_view kBegin = R"({"id":)";
+  return text.substr(0, kBegin.size()) == kBegin.substr(0, text.size());
+}
+
 }  // namespace
 
 Result<ResultFile> ResultFile::Open(const std::string& path, OutputStart start, int input_fd) {
-  if (path == "-") return ResultFile("stdout", Descriptor(STDOUT_FILENO));
-  KVICK_ASSIGN_OR_RETURN(Descriptor output, Descriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
+  const bool is_stdout = path == "-";
+  Descriptor output(STDOUT_FILENO);
+  if (!is_stdout) {
+    KVICK_ASSIGN_OR_RETURN(output, Descriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
+  }
+  const std::string name = is_stdout ? "stdout" : path;
   if (AreSameFile(output.fd(), input_fd)) {
     return Fail(ErrorCode::kInvalidArgument, "{}: the input, another file is wanted for the output",
-                path);
+                name);
   }
-  ResultFile file(path, std::move(output));
+  ResultFile file(name, std::move(output));
+  if (is_stdout) return file;
   if (start == OutputStart::kResume) {
     KVICK_RETURN_IF_ERROR(file.ReadWritten(path));
   } else {
@@ -58,6 +71,9 @@ Status ResultFile::ReadWritten(const std::string& path) {
       continue;
     }
     if (!line->is_ended) {  // the last
+      if (!IsTornResult(line->text)) {
+        return Fail(ErrorCode::kCorrupt, "{}: its last line is no result of kvick batch", path);
+      }
       if (ftruncate(output_.fd(), line->first_byte) == 0) return {};
       return Fail(ErrorCode::kIo, "{}: cannot be cut: {}", path, std::strerror(errno));
     }
@@ -69,12 +85,23 @@ Status ResultFile::ReadWritten(const std::string& path) {
   }
 }
 
+// A reader that is slow must not keep a signal waiting.
+Status ResultFile::WaitUntilWritable() const {
+  pollfd waited = {output_.fd(), POLLOUT, 0};
+  if (CaughtSignal() == 0) poll(&waited, 1, -1);
+  if (CaughtSignal() == 0) return {};
+  return Fail(ErrorCode::kCancelled, "{}: stopped before all that was finished was written", name_);
+}
+
 Status ResultFile::Append(std::string_view lines) {
   const std::optional<struct stat> before = StatFile(output_.fd());
   const std::string_view all = lines;
   while (!lines.empty()) {
     const ssize_t num_written = write(output_.fd(), lines.data(), lines.size());
-    if (num_written < 0 && errno == EINTR) continue;
+    if (num_written < 0 && (errno == EINTR || errno == EAGAIN)) {
+      KVICK_RETURN_IF_ERROR(WaitUntilWritable());
+      continue;
+    }
     if (num_written < 0) {
       const int error = errno;
       const size_t num_done = all.size() - lines.size();
@@ -105,6 +132,13 @@ void ResultQueue::Put(int64_t place, int64_t index, std::string line) {
   const int64_t first_place = num_expected_ - num_held();
   Results& results = requests_[static_cast<size_t>(place - first_place)];
   results.lines[static_cast<size_t>(index)] = std::move(line);
+}
+
+std::string ResultQueue::TakeRest() {
+  for (; !requests_.empty(); requests_.pop_front()) {
+    for (const auto& line : requests_.front().lines) ready_ += line.value_or("");
+  }
+  return std::exchange(ready_, {});
 }
 
 std::string ResultQueue::Take() {

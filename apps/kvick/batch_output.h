@@ -36,6 +36,8 @@ class ResultFile {
       : name_(std::move(name)), output_(std::move(output)) {}
 
   Status ReadWritten(const std::string& path);
+  // Errors: cancelled: a signal was caught.
+  Status WaitUntilWritable() const;
 
   std::string name_;
   Descriptor output_;
@@ -55,6 +57,8 @@ class ResultQueue {
   void Put(int64_t place, int64_t index, std::string line);
   // The lines whose turn has come.
   std::string Take();
+  // All lines that are there, past those that will not come any more.
+  std::string TakeRest();
   // Requests of which something is to come, and those behind them.
   int64_t num_held() const { return static_cast<int64_t>(requests_.size()); }
 

@@ -14,6 +14,7 @@
 #include "bench_data.h"
 #include "bench_rows.h"
 #include "benched_model.h"
+#include "engine/context_size.h"
 #include "prove/serving_run.h"
 #include "prove/serving_trace.h"
 
@@ -22,6 +23,8 @@ namespace {
 
 // 8 GiB of Llama 3 8B in bf16.
 constexpr int64_t kDefaultCacheTokens = 65536;
+// Behind the known beginning of the prompt whose first token is timed.
+constexpr int64_t kNumNew = 32;
 
 struct ServingBenchOptions {
   BenchedModelOptions model;
@@ -56,11 +59,9 @@ Result<std::vector<TracedRequest>> Trace(const ServingBenchOptions& options) {
 }
 
 // A preallocated cache gives each request its own memory: nothing is shared.
-EngineOptions ToEngineOptions(const ServingBenchOptions& options, const ModelInfo& info,
-                              int64_t block_tokens) {
-  KvConfig token = info.KvGeometry(info.DefaultKvDType());
-  const int64_t token_bytes =
-      2 * token.num_layers * token.num_kv_heads * token.head_dim * DTypeBytes(token.dtype);
+Result<EngineOptions> ToEngineOptions(const ServingBenchOptions& options, const ModelInfo& info,
+                                      int64_t block_tokens) {
+  KVICK_ASSIGN_OR_RETURN(const int64_t token_bytes, CacheBytesPerToken(info, std::nullopt));
   EngineOptions engine;
   engine.max_sequences = options.max_sequences;
   engine.context_tokens = options.context_tokens;
@@ -76,8 +77,9 @@ EngineOptions ToEngineOptions(const ServingBenchOptions& options, const ModelInf
 
 Result<ServingRun> RunLayout(const ServingBenchOptions& options, const Model& model,
                              std::span<const TracedRequest> trace, int64_t block_tokens) {
-  constexpr int64_t kNumChecked = 8, kNumNew = 32;
-  const EngineOptions engine_options = ToEngineOptions(options, model.info(), block_tokens);
+  constexpr int64_t kNumChecked = 8;
+  KVICK_ASSIGN_OR_RETURN(const EngineOptions engine_options,
+                         ToEngineOptions(options, model.info(), block_tokens));
   KVICK_RETURN_IF_ERROR(CheckServing(model, engine_options, trace, kNumChecked));
   KVICK_ASSIGN_OR_RETURN(const auto engine, Engine::Create(model, engine_options));
   const int64_t vocab_size = model.info().vocab_size;
@@ -87,8 +89,7 @@ Result<ServingRun> RunLayout(const ServingBenchOptions& options, const Model& mo
   KVICK_ASSIGN_OR_RETURN(run.figures, Serve(*engine, trace, vocab_size, [&](int64_t num_done) {
                            progress.Show(num_done, std::ssize(trace));
                          }));
-  if (engine_options.prefix_reuse == PrefixReuse::kOn &&
-      options.prefix_tokens + kNumNew < options.context_tokens) {
+  if (engine_options.prefix_reuse == PrefixReuse::kOn) {
     KVICK_ASSIGN_OR_RETURN(run.prefix,
                            TimePrefixHit(*engine, options.prefix_tokens, kNumNew, vocab_size));
   }
@@ -155,9 +156,14 @@ std::vector<BenchRatio> Ratios(std::span<const ServingRun> runs) {
   if (runs.size() < 2) return {};
   const ServingFigures& paged = runs[0].figures;
   const ServingFigures& contiguous = runs[1].figures;
-  return {{"requests in flight, paged / contiguous", paged.in_flight / contiguous.in_flight},
-          {"output tokens/s, paged / contiguous",
-           paged.output_tokens_per_second() / contiguous.output_tokens_per_second()}};
+  std::vector<BenchRatio> ratios;
+  if (contiguous.in_flight > 0) {  // long enough for a look at it
+    ratios.push_back(
+        {"requests in flight, paged / contiguous", paged.in_flight / contiguous.in_flight});
+  }
+  ratios.push_back({"output tokens/s, paged / contiguous",
+                    paged.output_tokens_per_second() / contiguous.output_tokens_per_second()});
+  return ratios;
 }
 
 Status RunServing(const ServingBenchOptions& options) {
@@ -166,6 +172,13 @@ Status RunServing(const ServingBenchOptions& options) {
   machine.num_threads = options.num_threads;
   KVICK_ASSIGN_OR_RETURN(const BenchSetup setup, BenchSetup::From(machine));
   KVICK_ASSIGN_OR_RETURN(const auto trace, Trace(options));
+  if (options.prefix_tokens + kNumNew >= options.context_tokens) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "bench serving: a known beginning of {} tokens, {} are possible with a context of {} "
+        "(--prefix-tokens and -c set them)",
+        options.prefix_tokens, options.context_tokens - kNumNew - 1, options.context_tokens);
+  }
   KVICK_ASSIGN_OR_RETURN(const BenchedModel model,
                          BenchedModel::Create(options.model, setup.exec.num_threads));
   std::vector<int64_t> layouts = {options.block_tokens, 0};

@@ -17,6 +17,12 @@
 #include "formats/utf8.h"
 
 namespace kvick::cli {
+namespace {
+
+// On stderr. Where it cannot be written, nothing happens.
+void PrintAside(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+}  // namespace
 
 CLI::Option* AddSizeOption(CLI::App& app, const std::string& names, uint64_t& num_bytes,
                            const std::string& description) {
@@ -126,7 +132,7 @@ void PrintJson(const nlohmann::json& object) {
   std::fputc('\n', stdout);
 }
 
-void Note(std::string_view sentence) { fmt::print(stderr, "kvick: {}\n", sentence); }
+void Note(std::string_view sentence) { PrintAside(fmt::format("kvick: {}\n", sentence)); }
 
 void NoteContext(const ContextSize& context, const ModelInfo& info, std::string_view why_capped) {
   if (context.tokens > info.max_positions) {
@@ -152,13 +158,13 @@ bool StatusLine::is_due() const {
 }
 
 void StatusLine::Show(std::string_view text) {
-  fmt::print(stderr, "\r\033[K{}", text);
+  PrintAside(fmt::format("\r\033[K{}", text));
   shown_ = Clock::now();
   is_shown_ = true;
 }
 
 void StatusLine::Clear() {
-  if (is_shown_) fmt::print(stderr, "\r\033[K");
+  if (is_shown_) PrintAside("\r\033[K");
   is_shown_ = false;
 }
 

@@ -1,8 +1,11 @@
 // kvick: runs Llama-family models through a cache that never changes an answer.
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -72,6 +75,16 @@ Status FlushOutput() {
   return Fail(ErrorCode::kIo, "stdout: what was to be printed could not be written");
 }
 
+// A stream that was closed is one that nothing comes from and nothing may go to, not the next file
+// that happens to be opened.
+void HoldStandardStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    const int held = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    KVICK_CHECK(held == fd);  // the lowest that is free
+  }
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("Runs Llama-family models through a KV cache that never changes an answer.",
                "kvick");
@@ -116,10 +129,12 @@ int Run(int argc, char** argv) {
 }  // namespace kvick::cli
 
 int main(int argc, char** argv) {
+  kvick::cli::HoldStandardStreams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of its write
   try {
     return kvick::cli::Run(argc, argv);
   } catch (const std::exception& error) {  // out of memory, in the main
-    fmt::print(stderr, "kvick: {}\n", error.what());
+    kvick::cli::Note(error.what());
     return 1;
   }
 }

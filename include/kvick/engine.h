@@ -17,10 +17,10 @@
 
 namespace kvick {
 
-// Added to a token's logit before all else; minus infinity forbids the token.
+// Added to a token's logit before all else.
 struct LogitBias {
   int32_t token = 0;
-  float bias = 0;
+  float bias = 0;  ///< up to 1e30 either way; minus infinity forbids the token
 };
 
 // How the next token is chosen. The order is logit_bias, repetition_penalty, top_k, top_p, min_p,
@@ -30,15 +30,15 @@ struct SamplingOptions {
   int64_t top_k = 0;              ///< keep the k most likely; 0: all
   double top_p = 1;               ///< keep the fewest that hold this probability; (0, 1]
   double min_p = 0;               ///< keep those at least this likely, against the best; [0, 1]
-  double repetition_penalty = 1;  ///< logits of tokens in the text: / it if positive, else * it
+  double repetition_penalty = 1;  ///< 0.01 to 100: divides positive logits of the text's tokens
   std::vector<LogitBias> logit_bias{};
   uint64_t seed = 0;  ///< of this request alone: who else is in the batch changes nothing
 };
 
 struct GenerateRequest {
-  std::vector<int32_t> prompt;  ///< at least one token
-  int64_t max_new_tokens = 128;
-  int64_t num_samples = 1;  ///< texts of this prompt, which is computed once; the seeds count up
+  std::vector<int32_t> prompt;   ///< at least one token
+  int64_t max_new_tokens = 128;  ///< 0: nothing is computed
+  int64_t num_samples = 1;  ///< up to 65,536 texts; the prompt is computed once, seeds count up
   SamplingOptions sampling;
   std::vector<std::string> stop{};  ///< a text ends before the first of these; needs a tokenizer
   bool ignore_end = false;          ///< go on after a token that ends a text
@@ -66,7 +66,7 @@ struct GenerateResult {
   FinishReason finish_reason = FinishReason::kLength;
   bool context_is_full = false;   ///< why kLength came before max_new_tokens
   std::optional<Error> error;     ///< with kFailed
-  int64_t num_reused_tokens = 0;  ///< of the prompt: found in the cache when it was first admitted
+  int64_t num_reused_tokens = 0;  ///< of the prompt: not computed for this text
   int64_t num_preemptions = 0;    ///< times it stepped aside for an older request
   int64_t first_token_us = 0;
   int64_t finished_us = 0;
@@ -80,7 +80,7 @@ struct TokenEvent {
 };
 
 // What one request hears, all on the engine's thread: the engine waits meanwhile. Any may be empty.
-// They must not throw; they may call Submit, Cancel and stats, and no other method.
+// They must not throw; REQUIRES: they call neither Generate nor Shutdown, which wait.
 struct RequestCallbacks {
   std::function<bool(const TokenEvent& event)> on_token;  ///< false cancels the request
   std::function<void(GenerateResult result)> on_finish;   ///< once a sample, always
@@ -101,7 +101,9 @@ struct EngineOptions {
   int64_t batch_tokens = 512;  ///< of all texts in one pass; max_sequences if that is more
   PrefixReuse prefix_reuse = PrefixReuse::kOn;
   std::optional<DType> kv_dtype{};  ///< nullopt: the weights' own, bf16 where they are quantized
-  KvFill fill = KvFill::kAsMapped;
+  // nullopt: up front where context_tokens or cache_bytes is given, else on demand.
+  std::optional<KvBacking> backing{};
+  KvFill fill = KvFill::kAsMapped;  ///< for tests
   std::string_view isa = "auto";
   int num_threads = 0;  ///< 0: the cores that the process may use
 };
@@ -146,7 +148,6 @@ class Engine {
  public:
   // With context_tokens = 0 the context is the model's, or less: so much that the caches of
   // max_sequences take half of the available memory, or one text all of cache_bytes.
-  // Such a cache is backed as it is written to; that of a given context up front.
   // `model` must outlive the engine.
   // Errors  invalid_argument, unsupported: options that cannot be;
   //         exhausted: not that much memory; the message says what would fit

@@ -200,7 +200,7 @@ class KvCache {
   // take those, and their own are free: the same tokens are stored once.
   // Errors  invalid_argument: another number of tokens than its Length, or some of its blocks are
   //         known as other tokens or in another scope; nothing has changed
-  // Cost: a comparison of all tokens; a search as in CreateSequence for each block that is new
+  // Cost: a comparison of all tokens; a search as in CreateSequence for each block
   Status Publish(SequenceId sequence, const PrefixScope& scope, std::span<const int32_t> tokens);
   // Publish, the part-filled last block included, and Drop. Of blocks of which one begins with all
   // tokens of the other, the longer stays. Errors: as Publish, and the sequence is still there.

@@ -5,16 +5,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/common_beginning.h"
 
 namespace kvick {
 namespace {
 
-int64_t NumEqual(std::span<const int32_t> a, std::span<const int32_t> b) {
-  return std::ranges::mismatch(a, b).in1 - a.begin();
-}
-
 bool IsBeginning(std::span<const int32_t> beginning, std::span<const int32_t> tokens) {
-  return NumEqual(beginning, tokens) == std::ssize(beginning);
+  return NumCommonTokens(beginning, tokens) == std::ssize(beginning);
 }
 
 }  // namespace
@@ -77,7 +74,7 @@ PrefixIndex::Match PrefixIndex::LongestBeginning(const Node& node,
                                                  std::span<const int32_t> tokens) {
   Match best;
   const auto consider = [&](const Children::value_type& child) {
-    const int64_t num_equal = NumEqual(child.first, tokens);
+    const int64_t num_equal = NumCommonTokens(child.first, tokens);
     if (num_equal > best.num_tokens) best = {child.second, num_equal};
   };
   const auto after = node.children.lower_bound(tokens);

@@ -83,7 +83,7 @@ void Batcher::Add(RequestId id, GenerateRequest request, RequestCallbacks callba
   PrefixScope scope = ScopeOf(request);
   const auto active = std::make_shared<ActiveRequest>(
       ActiveRequest{id, std::move(request), std::move(callbacks), std::move(scope), submitted});
-  has_deadlines_ |= active->request.deadline.has_value();
+  if (active->request.deadline) num_timed_ += active->request.num_samples;
   queue_has_ends_ |= active->request.max_new_tokens == 0;
   scheduler_.Add(std::make_unique<Generation>(model_, active, context_.tokens));
 }
@@ -115,7 +115,7 @@ void Batcher::CancelAll() {
 // Between steps: so that no text ends in the middle of one. All are looked at only where there can
 // be something to find: 50,000 waiting texts took 6 ms a step.
 void Batcher::EndWhatMustEnd() {
-  if (has_deadlines_ || was_cancelled_by_callback_) {
+  if (num_timed_ > 0 || was_cancelled_by_callback_) {
     const Clock::time_point now = Clock::now();
     ForEachGeneration([now](Generation& g) {
       if (g.request().is_cancelled) {
@@ -193,7 +193,7 @@ void Batcher::TakeTokens() {
 void Batcher::StartFollowers(Generation& leader, std::span<const float> logits) {
   while (leader.num_followers() > 0 && !leader.request().is_cancelled) {
     std::unique_ptr<Generation> follower = leader.TakeFollower();
-    if (!scheduler_.CanFork()) {
+    if (!scheduler_.CanFork(leader)) {
       leader.LeaveFollowersTo(*follower);
       return scheduler_.Add(std::move(follower));
     }
@@ -217,6 +217,7 @@ void Batcher::TakeFinished() {
   KVICK_CHECK(finished.has_value());
   for (auto& g : *finished) {
     stats_.num_finished += g->num_texts();
+    if (g->request().request.deadline) num_timed_ -= g->num_texts();
     ended_.push_back(std::move(g));
   }
 }

@@ -76,7 +76,7 @@ class Batcher {
   std::vector<Generation*> taking_part_;  // in the present pass, a row of logits each
   MappedRegion logits_;                   // [max_sequences, V] f32
   Generations ended_;                     // not told yet
-  bool has_deadlines_ = false;            // any request ever
+  int64_t num_timed_ = 0;                 // texts with a deadline that have not ended
   bool was_cancelled_by_callback_ = false;
   bool queue_has_ends_ = false;  // texts have ended that have not run
 };

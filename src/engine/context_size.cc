@@ -25,13 +25,6 @@ int64_t ActivationBytesPerToken(const ModelInfo& m) {
          (3 * m.hidden_size + heads * m.head_dim + 4 * m.intermediate_size);
 }
 
-Result<int64_t> CacheBytesPerToken(const ModelInfo& m, const EngineOptions& options) {
-  KvConfig one_token = m.KvGeometry(options.kv_dtype.value_or(m.DefaultKvDType()));
-  one_token.block_tokens = 1;
-  KVICK_ASSIGN_OR_RETURN(const KvLayout layout, KvLayout::Create(one_token));
-  return layout.BytesPerToken();
-}
-
 struct Budget {
   int64_t num_bytes;  // for one text
   int64_t token_bytes;
@@ -49,6 +42,13 @@ Result<ContextSize> ChooseWithin(const Budget& budget, int64_t most_tokens) {
 
 }  // namespace
 
+Result<int64_t> CacheBytesPerToken(const ModelInfo& m, std::optional<DType> kv_dtype) {
+  KvConfig one_token = m.KvGeometry(kv_dtype.value_or(m.DefaultKvDType()));
+  one_token.block_tokens = 1;
+  KVICK_ASSIGN_OR_RETURN(const KvLayout layout, KvLayout::Create(one_token));
+  return layout.BytesPerToken();
+}
+
 int64_t BatchTokens(const EngineOptions& options) {
   return std::max(options.batch_tokens, options.max_sequences);
 }
@@ -61,7 +61,7 @@ Result<ContextSize> ChooseContext(const ModelInfo& info, const EngineOptions& op
   KVICK_RETURN_IF_ERROR(CheckRange("cache_bytes", options.cache_bytes, 0, kMostBytes));
   KVICK_RETURN_IF_ERROR(CheckRange("batch_tokens", options.batch_tokens, 1, kMostTokens));
   if (options.context_tokens > 0) return ContextSize{options.context_tokens, false};
-  KVICK_ASSIGN_OR_RETURN(const int64_t token_bytes, CacheBytesPerToken(info, options));
+  KVICK_ASSIGN_OR_RETURN(const int64_t token_bytes, CacheBytesPerToken(info, options.kv_dtype));
   const int64_t num_bytes =
       options.cache_bytes > 0 ? options.cache_bytes : available_bytes / 2 / options.max_sequences;
   return ChooseWithin({num_bytes, token_bytes, std::max<int64_t>(1, options.block_tokens)},
@@ -82,7 +82,8 @@ KvConfig CacheConfig(const ModelInfo& info, const EngineOptions& options, int64_
   config.block_tokens = options.block_tokens > 0 ? options.block_tokens : context_tokens;
   // Memory that nobody asked for is seldom filled: pages are backed as they are written to.
   const bool is_asked_for = options.context_tokens > 0 || options.cache_bytes > 0;
-  config.backing = is_asked_for ? KvBacking::kUpFront : KvBacking::kOnDemand;
+  config.backing =
+      options.backing.value_or(is_asked_for ? KvBacking::kUpFront : KvBacking::kOnDemand);
   if (options.cache_bytes > 0) {
     config.max_bytes = options.cache_bytes;
   } else {

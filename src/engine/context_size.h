@@ -2,6 +2,7 @@
 #define KVICK_ENGINE_CONTEXT_SIZE_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "kvick/engine.h"
 #include "kvick/kv_cache.h"
@@ -26,6 +27,10 @@ Result<ContextSize> ChooseUncachedContext(const ModelInfo& info, int64_t context
 
 // The cache of these options for texts of up to context_tokens each.
 KvConfig CacheConfig(const ModelInfo& info, const EngineOptions& options, int64_t context_tokens);
+
+// Of keys and values in all layers; nullopt: the type that the model's caches have by default.
+// Errors: invalid_argument: a type that no cache has.
+Result<int64_t> CacheBytesPerToken(const ModelInfo& info, std::optional<DType> kv_dtype);
 
 // What one pass takes at most.
 int64_t BatchTokens(const EngineOptions& options);

@@ -73,8 +73,11 @@ struct Engine::State {
 
   std::mutex joining;
   std::thread thread;
+  std::thread::id thread_id;  // of thread, also when it has ended
 
-  // Puts them into the queue one behind the other. Errors: cancelled.
+  // The engine's own thread would wait for itself.
+  void CheckMayWait() const { KVICK_CHECK(std::this_thread::get_id() != thread_id); }
+  // Puts them into the queue one behind the other; returns the name of the last. Errors: cancelled.
   Result<RequestId> Enqueue(std::vector<NewRequest> requests);
   void Serve();
   // Waits for something to do. False at the end.
@@ -111,6 +114,7 @@ void Engine::State::Serve() {
     }
     batcher->Cancel(inbox_now.cancels);
     if (inbox_now.cancel_all) batcher->CancelAll();
+    Publish();  // a step may take long, and what was taken is no longer in the inbox
     batcher->Step();
     Publish();
     batcher->ReportEnds();
@@ -147,6 +151,7 @@ Result<std::unique_ptr<Engine>> Engine::Create(const Model& model, const EngineO
   state->stats = state->batcher->stats();
   try {
     state->thread = std::thread(&State::Serve, state.get());
+    state->thread_id = state->thread.get_id();
   } catch (const std::system_error& error) {
     return Fail(ErrorCode::kExhausted, "engine: no thread is to be had: {}", error.what());
   }
@@ -168,6 +173,7 @@ void Engine::Cancel(RequestId request) {
 }
 
 void Engine::Shutdown(Pending pending) {
+  state_->CheckMayWait();
   {
     const std::lock_guard lock(state_->mutex);
     state_->is_shut_down = true;
@@ -184,6 +190,7 @@ Result<std::vector<GenerateResult>> Engine::Generate(std::span<const GenerateReq
 
 Result<std::vector<GenerateResult>> Engine::Generate(std::span<const GenerateRequest> requests,
                                                      std::span<const RequestCallbacks> callbacks) {
+  state_->CheckMayWait();
   if (callbacks.size() != requests.size()) {
     return Fail(ErrorCode::kInvalidArgument, "engine: {} callbacks for {} requests",
                 callbacks.size(), requests.size());

@@ -5,24 +5,17 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/engine_testing.h"
 #include "engine/recompute.h"
 #include "engine/text_logits.h"
-#include "model/random_llama_testing.h"
 
 namespace kvick {
 namespace {
 
+using testing::kVocab;
 using testing::OpenedRandomLlama;
 using testing::RandomTokens;
-
-constexpr int64_t kVocab = 100;
-
-GenerateRequest Request(int64_t prompt_tokens, uint32_t seed, int64_t max_new_tokens) {
-  GenerateRequest request;
-  request.prompt = RandomTokens(prompt_tokens, kVocab, seed);
-  request.max_new_tokens = max_new_tokens;
-  return request;
-}
+using testing::Request;
 
 std::vector<GenerateResult> RunAll(const Model& model, const EngineOptions& options,
                                    const std::vector<GenerateRequest>& requests) {
@@ -183,7 +176,11 @@ TEST(TextLogits, AreTheSameWithAndWithoutCache) {
   auto without = Recomputer::Create(*opened.model, {}).value();
   ASSERT_TRUE(without->Logits(tokens, recomputed).has_value());
   EXPECT_EQ(cached, recomputed);
-  EXPECT_FALSE(with->Logits(tokens, std::span(cached).first(5)).has_value());
+  std::vector<float> others(40 * kVocab + 1);
+  for (const size_t size : {size_t{5}, others.size()}) {
+    EXPECT_FALSE(with->Logits(tokens, std::span(others).first(size)).has_value());
+    EXPECT_FALSE(without->Logits(tokens, std::span(others).first(size)).has_value());
+  }
   EXPECT_FALSE(with->Logits({}, {}).has_value());
 }
 

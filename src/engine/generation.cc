@@ -17,10 +17,6 @@ SamplingOptions SamplingOf(const GenerateRequest& request, int64_t sample_idx) {
 
 }  // namespace
 
-int64_t MicrosecondsSince(Clock::time_point start) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
-}
-
 Generation::Generation(const Model& model, std::shared_ptr<ActiveRequest> request,
                        int64_t context_tokens, int64_t sample_idx)
     : model_(&model),
@@ -104,16 +100,19 @@ void Generation::ReportEnd() {
   const auto& on_finish = request_->callbacks.on_finish;
   if (!on_finish) return;
   result_.finished_us = MicrosecondsSince(request_->submitted);
+  GenerateResult own = std::move(result_);
+  const FinishReason reason = request_->is_cancelled ? FinishReason::kCancelled : own.finish_reason;
+  const std::optional<Error> error = own.error;
+  const int64_t finished_us = own.finished_us;
+  on_finish(std::move(own));
   for (int64_t i = next_sample_; i < end_sample_; ++i) {
     GenerateResult never_begun;
     never_begun.sample_idx = i;
-    never_begun.finish_reason =
-        request_->is_cancelled ? FinishReason::kCancelled : result_.finish_reason;
-    never_begun.error = result_.error;
-    never_begun.finished_us = result_.finished_us;
+    never_begun.finish_reason = reason;
+    never_begun.error = error;
+    never_begun.finished_us = finished_us;
     on_finish(std::move(never_begun));
   }
-  on_finish(std::move(result_));
 }
 
 }  // namespace kvick

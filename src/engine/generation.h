@@ -1,7 +1,6 @@
 #ifndef KVICK_ENGINE_GENERATION_H_
 #define KVICK_ENGINE_GENERATION_H_
 
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "engine/answer_text.h"
 #include "engine/sampler.h"
 #include "kvick/engine.h"
@@ -17,8 +17,6 @@
 #include "kvick/model.h"
 
 namespace kvick {
-
-using Clock = std::chrono::steady_clock;
 
 // A request as the engine keeps it: what its texts share.
 struct ActiveRequest {
@@ -67,7 +65,7 @@ class Generation {
   std::optional<WritePlan> plan;       // of the present step
   int64_t num_done = 0;                // tokens whose keys and values are in the sequence
   int64_t num_now = 0;                 // tokens that the present step takes in
-  bool shares_last_block = false;      // with the text it was forked from, until its first step
+  bool shares_last_block = false;      // with a text that was forked, until the next step
 
   // Texts of the same prompt that wait for its logits: the next samples. They are made one by one.
   int64_t num_followers() const { return end_sample_ - next_sample_; }
@@ -103,8 +101,6 @@ class Generation {
 };
 
 using Generations = std::deque<std::unique_ptr<Generation>>;
-
-int64_t MicrosecondsSince(Clock::time_point start);
 
 }  // namespace kvick
 

@@ -57,11 +57,8 @@ Result<GenerateResult> Recomputer::Generate(const GenerateRequest& request,
 Status Recomputer::Logits(std::span<const int32_t> tokens, std::span<float> logits,
                           const std::function<void(int64_t num_done)>& on_progress) {
   KVICK_RETURN_IF_ERROR(CheckPrompt(tokens, model_.info(), context_.tokens));
+  KVICK_RETURN_IF_ERROR(CheckLogitsSize(logits.size(), tokens.size(), model_.info()));
   const auto vocab_size = static_cast<size_t>(model_.info().vocab_size);
-  if (logits.size() != tokens.size() * vocab_size) {
-    return Fail(ErrorCode::kInvalidArgument, "engine: room for {} logits, {} are computed",
-                logits.size(), tokens.size() * vocab_size);
-  }
   for (size_t i = 0; i < tokens.size(); ++i) {
     KVICK_RETURN_IF_ERROR(runner_->RunUncached(tokens.first(i + 1), LogitsOf::kLast,
                                                logits.subspan(i * vocab_size, vocab_size)));

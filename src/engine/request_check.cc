@@ -24,6 +24,13 @@ Status CheckPrompt(std::span<const int32_t> prompt, const ModelInfo& info, int64
   return {};
 }
 
+Status CheckLogitsSize(size_t num_logits, size_t num_tokens, const ModelInfo& info) {
+  const size_t wanted = num_tokens * static_cast<size_t>(info.vocab_size);
+  if (num_logits == wanted) return {};
+  return Fail(ErrorCode::kInvalidArgument, "engine: room for {} logits, {} are computed",
+              num_logits, wanted);
+}
+
 Status CheckRequest(const GenerateRequest& request, const Model& model, int64_t context_tokens) {
   const int64_t vocab_size = model.info().vocab_size;
   KVICK_RETURN_IF_ERROR(CheckPrompt(request.prompt, model.info(), context_tokens));

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "base/common_beginning.h"
 
 namespace kvick {
 namespace {
@@ -22,10 +23,6 @@ void MoveFinished(Generations& from, Generations& to) {
                                            [](const auto& g) { return !g->is_finished(); });
   std::move(first, from.end(), std::back_inserter(to));
   from.erase(first, from.end());
-}
-
-int64_t NumCommon(std::span<const int32_t> a, std::span<const int32_t> b) {
-  return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
 
 // What is looked up: all but the last token, whose logits are wanted.
@@ -133,7 +130,7 @@ bool Scheduler::IsBeingComputed(const Generation& g, int64_t num_cached) const {
   const int64_t block_tokens = cache_.config().block_tokens;
   return std::any_of(running_.begin(), running_.end(), [&](const auto& other) {
     if (other->is_decoding() || !(other->request().scope == g.request().scope)) return false;
-    return NumCommon(other->text(), LookedUp(g)) / block_tokens * block_tokens > num_cached;
+    return NumCommonTokens(other->text(), LookedUp(g)) / block_tokens * block_tokens > num_cached;
   });
 }
 
@@ -149,8 +146,13 @@ int64_t Scheduler::NumPromisedBlocks() const {
   for (const auto& g : running_) {
     num_blocks +=
         std::max<int64_t>(0, BlocksFor(g->num_tokens() + 1) - BlocksFor(g->num_done + g->num_now));
+    if (g->shares_last_block) ++num_blocks;
   }
   return num_blocks;
+}
+
+bool Scheduler::LastBlockIsPart(const Generation& g) const {
+  return g.num_done % cache_.config().block_tokens != 0;
 }
 
 int64_t Scheduler::BlocksFor(int64_t num_tokens) const {
@@ -177,14 +179,17 @@ void Scheduler::AbandonStep() {
   }
 }
 
-bool Scheduler::CanFork() const { return std::ssize(running_) < limits_.max_running && HasRoom(1); }
+bool Scheduler::CanFork(const Generation& leader) const {
+  const bool is_first = LastBlockIsPart(leader) && !leader.shares_last_block;
+  return std::ssize(running_) < limits_.max_running && HasRoom(is_first ? 2 : 1);
+}
 
-Generation& Scheduler::Fork(const Generation& leader, std::unique_ptr<Generation> follower) {
+Generation& Scheduler::Fork(Generation& leader, std::unique_ptr<Generation> follower) {
   const auto sequence = cache_.Fork(*leader.sequence);
   KVICK_CHECK(sequence.has_value());
   follower->sequence = *sequence;
   follower->num_done = leader.num_done;
-  follower->shares_last_block = leader.num_done % cache_.config().block_tokens != 0;
+  follower->shares_last_block = leader.shares_last_block = LastBlockIsPart(leader);
   follower->result().num_reused_tokens = leader.num_done;
   Generation& forked = *follower;
   InsertByAge(running_, std::move(follower));

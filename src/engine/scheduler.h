@@ -45,10 +45,11 @@ class Scheduler {
   Status CommitStep();
   // Drops the plans of a step that failed.
   void AbandonStep();
-  // Whether one more text can run from the blocks of another.
-  bool CanFork() const;
+  // Whether one more text can run from the blocks of another. What both write into a last block
+  // that they share, each writes into a copy: the block itself is held until the step is committed.
+  bool CanFork(const Generation& leader) const;
   // Runs `follower`, whose prompt `leader` has taken in, from the same blocks. REQUIRES: CanFork().
-  Generation& Fork(const Generation& leader, std::unique_ptr<Generation> follower);
+  Generation& Fork(Generation& leader, std::unique_ptr<Generation> follower);
   enum class Among { kRunning, kAll };
   // Takes out those that are finished. Their tokens stay findable. Cost: a look at each.
   // Errors: internal.
@@ -62,8 +63,9 @@ class Scheduler {
  private:
   bool reuses_prefixes() const { return limits_.prefix_reuse == PrefixReuse::kOn; }
   int64_t BlocksFor(int64_t num_tokens) const;
+  bool LastBlockIsPart(const Generation& generation) const;
   // Blocks that the running texts are still without, for all that they have and one token more;
-  // a last block that is shared by a fork is one that it will have to copy.
+  // a last block that is shared is one to copy.
   int64_t NumPromisedBlocks() const;
   // Whether there are so many blocks beyond those promised, and one for each text that may yet
   // grow.

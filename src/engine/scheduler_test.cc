@@ -82,7 +82,7 @@ class ScheduleTest : public ::testing::Test {
     logits[random_() % kVocab] = 1;
     while (g.num_followers() > 0) {
       auto follower = g.TakeFollower();
-      if (!scheduler_->CanFork()) {
+      if (!scheduler_->CanFork(g)) {
         g.LeaveFollowersTo(*follower);
         scheduler_->Add(std::move(follower));
         break;
@@ -172,6 +172,19 @@ TEST_F(ScheduleTest, TheOldestThatRunsAlwaysGetsFurther) {
     }
     ASSERT_EQ(ended().size(), 12u);
     EXPECT_EQ(cache().num_available_blocks(), cache().config().num_blocks);
+  }
+}
+
+// What a fork will have to copy is promised to it: none is let in that has to step aside at once.
+TEST_F(ScheduleTest, NoMoreSamplesForkThanCanCopyTheirLastBlock) {
+  GenerateRequest request = Request(20, 1, 6);
+  request.num_samples = 8;
+  for (const int64_t num_blocks : {2, 3, 4, 6, 9}) {
+    Start({.max_running = 8, .batch_tokens = 100, .context_tokens = 32}, num_blocks, 16);
+    Add(request);
+    while (has_work()) Step();
+    EXPECT_EQ(ended().size(), 8u);
+    EXPECT_EQ(scheduler().num_preemptions(), 0) << num_blocks << " blocks";
   }
 }
 

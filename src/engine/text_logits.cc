@@ -30,6 +30,7 @@ Result<std::unique_ptr<TextLogits>> TextLogits::Create(const Model& model,
 Status TextLogits::Logits(std::span<const int32_t> tokens, std::span<float> logits,
                           const std::function<void(int64_t num_done)>& on_progress) {
   KVICK_RETURN_IF_ERROR(CheckPrompt(tokens, model_.info(), context_.tokens));
+  KVICK_RETURN_IF_ERROR(CheckLogitsSize(logits.size(), tokens.size(), model_.info()));
   const SequenceId sequence = cache_->CreateSequence();
   const Status status = RunChunks(sequence, tokens, logits, on_progress);
   KVICK_RETURN_IF_ERROR(cache_->Drop(sequence));

@@ -11,11 +11,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace kvick {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 double MillisecondsBetween(Clock::time_point start, Clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - start).count();

@@ -43,7 +43,7 @@ struct ServingFigures {
 
 // Submits each request when its time has come, and waits for all. on_progress hears the number of
 // requests that have ended, now and then.
-// Errors: of Submit, and of the first text that failed.
+// Errors: of Submit, and the engine is shut down then;  of the first text that failed.
 Result<ServingFigures> Serve(Engine& engine, std::span<const TracedRequest> trace,
                              int64_t vocab_size,
                              const std::function<void(int64_t num_done)>& on_progress = {});

@@ -79,6 +79,15 @@ Result<TracedRequest> ParseLine(std::string_view text, const TraceOptions& optio
   KVICK_ASSIGN_OR_RETURN(request.prompt_tokens, Number(line, "prompt_tokens", 1));
   KVICK_ASSIGN_OR_RETURN(request.output_tokens, Number(line, "output_tokens", 1));
   KVICK_ASSIGN_OR_RETURN(request.prefix_id, Number(line, "prefix_id", -1, -1));
+  if (request.prefix_id < 0 && line.contains("prefix_tokens")) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "prefix_tokens without a prefix_id to share them with");
+  }
+  if (request.prompt_tokens + request.output_tokens > options.most_tokens) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{} tokens of prompt and output, at most {} are possible",
+                request.prompt_tokens + request.output_tokens, options.most_tokens);
+  }
   const int64_t shared =
       request.prefix_id < 0 ? 0 : Share(options.shared_prefix, request.prompt_tokens);
   KVICK_ASSIGN_OR_RETURN(request.prefix_tokens, Number(line, "prefix_tokens", 0, shared));

@@ -79,6 +79,8 @@ TEST(ParseTrace, SaysWhichLineIsWrong) {
   for (const char* bad :
        {"7", "{", "{}", "{\"arrival_ms\": 0, \"prompt_tokens\": 0, \"output_tokens\": 1}",
         "{\"arrival_ms\": -1, \"prompt_tokens\": 1, \"output_tokens\": 1}",
+        "{\"arrival_ms\": 0, \"prompt_tokens\": 9000, \"output_tokens\": 1}",
+        "{\"arrival_ms\": 0, \"prompt_tokens\": 9, \"output_tokens\": 1, \"prefix_tokens\": 3}",
         "{\"arrival_ms\": 0, \"prompt_tokens\": 1e99, \"output_tokens\": 1}",
         "{\"arrival_ms\": 0, \"prompt_tokens\": \"1\", \"output_tokens\": 1}"}) {
     const auto trace = ParseTrace(good + bad, {});

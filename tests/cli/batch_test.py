@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -332,9 +333,21 @@ class ResumeTest(BatchTest):
                     self.assertLess(len(there), len(wanted))
                     self.assertLessEqual(set(map(self.said, there)), set(wanted))
                     self.check_resumed(requests, wanted, *options)
-                    if options:
-                        self.assertEqual([self.said(r) for r in self.results()], [
-                            self.said(r) for r in self.batch(requests, "--ordered", exit_code=1)])
+
+    def test_a_signal_drops_nothing_that_has_ended(self):
+        """Not even what was held back behind a text that goes on."""
+        requests = [{"id": "long", "prompt": "x", "max_tokens": -1, "ignore_eos": True, "n": 3},
+                    *({"id": i, "prompt": f"y{i}", "max_tokens": 1} for i in range(20))]
+        command = [binary(), "batch", "-m", str(stories()), "-i", "-", "-o", str(self.output),
+                   "--ordered", "-c", "10000", "--cache-memory", "100MiB"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            self.addCleanup(process.kill)
+            process.stdin.write(_lines(requests))
+            process.stdin.flush()
+            time.sleep(2)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(60), 130)
+        self.assertEqual([r["id"] for r in self.results()], list(range(20)))
 
     def test_a_signal_while_nothing_comes(self):
         command = [binary(), "batch", "-m", str(stories()), "-i", "-", "-o", str(self.output)]
@@ -368,6 +381,29 @@ class ResumeTest(BatchTest):
             sentence = self.run_failing(*self.command("--resume"))
             self.assertRegex(sentence, "line 1 is no result")
             self.assertEqual(self.output.read_text(), text)
+        self.output.write_text("notes without an end")
+        self.assertRegex(self.run_failing(*self.command("--resume")), "last line is no result")
+        self.assertEqual(self.output.read_text(), "notes without an end")
+
+    def test_streams_that_are_closed(self):
+        self.input.write_bytes(_lines([{"prompt": "a", "max_tokens": 2}]))
+        for closed, exit_code in [("<&-", 0), ("2>&-", 0), ("2>/dev/full", 0), (">&-", 0)]:
+            command = shlex.join([binary(), *map(str, self.command())]) + " " + closed
+            done = subprocess.run(command, shell=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, exit_code, closed)
+            self.assertEqual(len(self.results()), 1)
+        command = shlex.join([binary(), "batch", "-i", "-", "-o", str(self.output)]) + " <&-"
+        done = subprocess.run(command, shell=True, check=False, timeout=60, capture_output=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(self.sentence(done.stderr.splitlines(keepends=True)[-1]), "stdin")
+
+    def test_memory_that_was_not_asked_for_is_not_taken(self):
+        self.input.write_bytes(_lines([{"prompt": "a", "max_tokens": 2}]))
+        process = subprocess.Popen([binary(), *map(str, self.command())], stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = status  # waited for
+        self.assertEqual(status, 0)
+        self.assertLess(usage.ru_maxrss, 600 << 10)  # KiB
 
 
 class BadLineTest(BatchTest):
