@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <memory>
 #include <string_view>
@@ -98,6 +99,10 @@ nlohmann::json RatiosJson(std::span<const BenchRatio> ratios) {
 }
 
 Result<BenchSetup> BenchSetup::From(const BenchOptions& options) {
+  if (!std::isfinite(options.row_seconds)) {  // NaN is within every range of CLI11
+    return Fail(ErrorCode::kInvalidArgument, "bench: --seconds is {}, a number is wanted",
+                options.row_seconds);
+  }
   KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.isa, options.num_threads));
   const auto wanted = static_cast<int64_t>(options.working_set_bytes);
   return BenchSetup{exec, wanted > 0 ? wanted : BytesBeyondCaches(), options.row_seconds};

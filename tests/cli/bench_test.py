@@ -212,6 +212,7 @@ class UseTest(BenchTest):
                 (("limits", "--isa", "mmx"), "mmx"),
                 (("linear", "--type", "q8_0", "--cols", "40"), "40.*32"),
                 (("model", "-m", "no/such/model"), "no/such/model"),
+                (("limits", "--seconds", "nan"), "nan"),
                 (("limits", "--working-set", "1PiB"), "memory"),
                 (("linear", "--working-set", "512TiB"), "memory"),
                 (("linear", "--rows", 1 << 20, "--cols", 1 << 20), "memory"),
