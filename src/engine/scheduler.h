@@ -22,8 +22,7 @@ struct SchedulerLimits {
 // Decides who takes part in a step and with how many tokens, and finds them blocks.
 //
 //   * Every running text takes part with at least one token, the oldest first in everything; what
-//     room the step has left goes to prompts. So a long prompt delays nobody who
-//     answers.
+//     room the step has left goes to prompts. So a long prompt delays nobody who answers.
 //   * Those that wait are admitted in order of age, none before an older one, and only into blocks
 //     that are there for the whole of it: counted, not tried.
 //   * One that begins as another whose prompt is under way waits to find that beginning done.
