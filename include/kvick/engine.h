@@ -26,11 +26,12 @@ struct LogitBias {
 // How the next token is chosen. The order is logit_bias, repetition_penalty, top_k, top_p, min_p,
 // temperature, as in llama.cpp.
 struct SamplingOptions {
-  double temperature = 0;         ///< 0: the most likely token, of equals the lowest id
-  int64_t top_k = 0;              ///< keep the k most likely; 0: all
-  double top_p = 1;               ///< keep the fewest that hold this probability; (0, 1]
-  double min_p = 0;               ///< keep those at least this likely, against the best; [0, 1]
-  double repetition_penalty = 1;  ///< 0.01 to 100: divides positive logits of the text's tokens
+  double temperature = 0;  ///< 0: the most likely token, of equals the lowest id
+  int64_t top_k = 0;       ///< keep the k most likely; 0: all
+  double top_p = 1;        ///< keep the fewest that hold this probability; (0, 1]
+  double min_p = 0;        ///< keep those at least this likely, against the best; [0, 1]
+  double repetition_penalty =
+      1;  ///< 0.01 to 100, of tokens in the text: logits / it, negative ones * it
   std::vector<LogitBias> logit_bias{};
   uint64_t seed = 0;  ///< of this request alone: who else is in the batch changes nothing
 };

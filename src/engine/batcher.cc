@@ -44,12 +44,10 @@ Result<std::unique_ptr<Batcher>> Batcher::Create(const Model& model, const Engin
 Batcher::Batcher(const Model& model, const EngineOptions& options, const ContextSize& context,
                  std::unique_ptr<KvCache> cache, std::unique_ptr<ModelRunner> runner)
     : model_(model),
-      options_(options),
       context_(context),
       cache_(std::move(cache)),
       runner_(std::move(runner)),
       scheduler_(*cache_, Limits(options, context.tokens)) {
-  options_.isa = runner_->isa();  // the caller's string may not live
   model_scope_.Text("model", Fingerprint(model.parts().file))
       .Text("cache_dtype", DTypeName(runner_->kv_dtype()))
       .Text("isa", runner_->isa());
@@ -113,7 +111,7 @@ void Batcher::CancelAll() {
 }
 
 // Between steps: so that no text ends in the middle of one. All are looked at only where there can
-// be something to find: 50,000 waiting texts took 6 ms a step.
+// be something to find: the queue may be long.
 void Batcher::EndWhatMustEnd() {
   if (num_timed_ > 0 || was_cancelled_by_callback_) {
     const Clock::time_point now = Clock::now();
@@ -182,23 +180,11 @@ void Batcher::TakeTokens() {
     if (g.num_left() > 0) continue;
     const std::span<const float> logits = Logits(row, 1);
     g.TakeToken(logits);
-    StartFollowers(g, logits);
+    scheduler_.StartFollowers(g, logits);
     was_cancelled_by_callback_ |= g.request().is_cancelled;
   }
   const KvUsage usage = cache_->Usage();
   if (usage.reserved_bytes >= stats_.peak.reserved_bytes) stats_.peak = usage;
-}
-
-// As many as there is room for; of those that have to wait the first leads the others.
-void Batcher::StartFollowers(Generation& leader, std::span<const float> logits) {
-  while (leader.num_followers() > 0 && !leader.request().is_cancelled) {
-    std::unique_ptr<Generation> follower = leader.TakeFollower();
-    if (!scheduler_.CanFork(leader)) {
-      leader.LeaveFollowersTo(*follower);
-      return scheduler_.Add(std::move(follower));
-    }
-    scheduler_.Fork(leader, std::move(follower)).TakeToken(logits);
-  }
 }
 
 // A pass that failed is nobody's in particular: all that hold blocks have failed.

@@ -60,12 +60,10 @@ class Batcher {
   std::span<float> Logits(size_t first_row, size_t num_rows) const;
   void Count(Clock::time_point start);
   void TakeTokens();
-  void StartFollowers(Generation& leader, std::span<const float> logits);
   void FailStep(const Error& error);
   void TakeFinished();
 
   const Model& model_;
-  EngineOptions options_;
   ContextSize context_;
   PrefixScope model_scope_;
   std::unique_ptr<KvCache> cache_;

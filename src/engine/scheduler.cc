@@ -179,6 +179,17 @@ void Scheduler::AbandonStep() {
   }
 }
 
+void Scheduler::StartFollowers(Generation& leader, std::span<const float> logits) {
+  while (leader.num_followers() > 0 && !leader.request().is_cancelled) {
+    std::unique_ptr<Generation> follower = leader.TakeFollower();
+    if (!CanFork(leader)) {
+      leader.LeaveFollowersTo(*follower);
+      return Add(std::move(follower));
+    }
+    Fork(leader, std::move(follower)).TakeToken(logits);
+  }
+}
+
 bool Scheduler::CanFork(const Generation& leader) const {
   const bool is_first = LastBlockIsPart(leader) && !leader.shares_last_block;
   return std::ssize(running_) < limits_.max_running && HasRoom(is_first ? 2 : 1);

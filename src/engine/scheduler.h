@@ -44,11 +44,10 @@ class Scheduler {
   Status CommitStep();
   // Drops the plans of a step that failed.
   void AbandonStep();
-  // Whether one more text can run from the blocks of another. What both write into a last block
-  // that they share, each writes into a copy: the block itself is held until the step is committed.
-  bool CanFork(const Generation& leader) const;
-  // Runs `follower`, whose prompt `leader` has taken in, from the same blocks. REQUIRES: CanFork().
-  Generation& Fork(Generation& leader, std::unique_ptr<Generation> follower);
+  // Runs the followers of a text that has taken in their prompt from its blocks, each of which
+  // takes its first token from `logits`: as many as there is room for. Of those that have to wait
+  // the first leads the others.
+  void StartFollowers(Generation& leader, std::span<const float> logits);
   enum class Among { kRunning, kAll };
   // Takes out those that are finished. Their tokens stay findable. Cost: a look at each.
   // Errors: internal.
@@ -73,6 +72,11 @@ class Scheduler {
   // Whether a prompt that is under way will leave more of this text in the cache than is there.
   bool IsBeingComputed(const Generation& generation, int64_t num_cached) const;
   void ShareOut();
+  // Whether one more text can run from the blocks of another. What both write into a last block
+  // that they share, each writes into a copy: the block itself is held until the step is committed.
+  bool CanFork(const Generation& leader) const;
+  // REQUIRES: CanFork().
+  Generation& Fork(Generation& leader, std::unique_ptr<Generation> follower);
   Status ReserveOrPreempt(size_t running_idx);
   Status Preempt();
   Status AdmitWaiting(int64_t room);

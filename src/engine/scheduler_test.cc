@@ -80,16 +80,8 @@ class ScheduleTest : public ::testing::Test {
   void TakeToken(Generation& g) {
     std::vector<float> logits(kVocab, 0.0f);
     logits[random_() % kVocab] = 1;
-    while (g.num_followers() > 0) {
-      auto follower = g.TakeFollower();
-      if (!scheduler_->CanFork(g)) {
-        g.LeaveFollowersTo(*follower);
-        scheduler_->Add(std::move(follower));
-        break;
-      }
-      scheduler_->Fork(g, std::move(follower)).TakeToken(logits);
-    }
     g.TakeToken(logits);
+    scheduler_->StartFollowers(g, logits);
   }
 
   const testing::OpenedRandomLlama opened_{testing::SmallLlama()};

@@ -39,10 +39,19 @@ class ProveTest(CliTest):
         del holds["speed"]  # the times of a busy machine may fail it
         self.assertTrue(all(holds.values()), holds)
 
+    def test_two_new_tokens_are_enough(self):
+        done = self.run_prove("-n", "2")
+        holds, _ = self.proof_of(done)
+        del holds["speed"]
+        self.assertTrue(all(holds.values()), holds)
+
+    def run_prove(self, *args):
+        return subprocess.run([binary(), "prove", *args, "--json"], capture_output=True,
+                              check=False, timeout=600)
+
     def test_a_planted_bug_makes_it_fail(self):
         """One of them: the section on bugs plants all four in every run."""
-        done = subprocess.run([binary(), "prove", "-n", "24", "--json", "-m", stories(),
-                               "--inject", "reset"], capture_output=True, check=False, timeout=600)
+        done = self.run_prove("-n", "24", "-m", stories(), "--inject", "reset")
         holds, proof = self.proof_of(done)
         self.assertFalse(holds["answers"])
         self.assertEqual(proof["injected"], "reset")
