@@ -29,7 +29,7 @@ std::vector<Text> FillWithTexts(KvCache& cache, const PrefixScope& scope) {
     const TensorView new_rows = DenseF32(rows.data(), {num_new, 1, 1});
     Require(cache.Write(plan, 0, new_rows, new_rows));
     Require(cache.Commit(std::move(plan)));
-    Require(cache.Retire(sequence, scope, text));
+    Require(cache.FinishAndCache(sequence, scope, text));
     texts.push_back(std::move(text));
   }
   texts.erase(texts.begin());  // where it all began was never cached

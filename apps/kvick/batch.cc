@@ -24,7 +24,7 @@
 #include "batch_result.h"
 #include "cli.h"
 #include "demo_model.h"
-#include "engine/generation.h"
+#include "engine/sequence.h"
 #include "line_reader.h"
 #include "wake_pipe.h"
 
@@ -35,7 +35,7 @@ namespace {
 // places is ever empty while there is input.
 constexpr int64_t kTextsPerPlace = 4;
 // Requests held back behind one that takes long, with --ordered.
-constexpr int64_t kMostHeld = 10'000;
+constexpr int64_t kMaxHeld = 10'000;
 
 struct BatchOptions {
   ModelOptions model;
@@ -128,7 +128,7 @@ class BatchRun {
   double seconds() const { return static_cast<double>(MicrosecondsSince(started_)) / 1e6; }
 
  private:
-  bool wants_lines() const { return num_texts_ < most_texts_ && queue_.num_held() < kMostHeld; }
+  bool wants_lines() const { return num_texts_ < most_texts_ && queue_.num_held() < kMaxHeld; }
   void TakeLines();
   void TakeRequest(BatchRequest request);
   // An id that another line has had, or nothing that can be run. The engine's part is left to it.
@@ -165,7 +165,7 @@ Status BatchRun::Run() {
     ShowProgress();
     if (Status status = Wait(); !status) input_status = std::move(status);
   }
-  parts_.engine.Shutdown(Pending::kCancel);  // there is nothing pending, but for a signal
+  parts_.engine.Shutdown(ShutdownMode::kAbort);  // there is nothing pending, but for a signal
   TakeResults();
   line_.Clear();
   KVICK_RETURN_IF_ERROR(parts_.output.Append(queue_.TakeRest()));
@@ -381,7 +381,7 @@ Verb AddBatch(CLI::App& app) {
                 "--max-sequences whole contexts where that is less");
   app.add_option("--batch-tokens", options->model.chunk_tokens,
                  "tokens in one pass; --max-sequences if that is more")
-      ->check(CLI::Range(int64_t{1}, kMostTokens))
+      ->check(CLI::Range(int64_t{1}, kMaxTokens))
       ->capture_default_str();
   app.add_option("--max-sequences", options->max_sequences,
                  "texts side by side, as far as the cache has room for them")

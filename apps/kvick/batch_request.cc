@@ -19,11 +19,11 @@ namespace {
 using nlohmann::json;
 
 // A name is kept for as long as the batch runs.
-constexpr size_t kMostNameBytes = 256;
+constexpr size_t kMaxNameBytes = 256;
 // Each is looked for after each token.
-constexpr size_t kMostStops = 64;
-constexpr int64_t kMostSamples = 1 << 16;
-constexpr int64_t kMostSeed = std::numeric_limits<int64_t>::max() - 1;  // as of kvick generate
+constexpr size_t kMaxStops = 64;
+constexpr int64_t kMaxSamples = 1 << 16;
+constexpr int64_t kMaxSeed = std::numeric_limits<int64_t>::max() - 1;  // as of kvick generate
 
 constexpr std::string_view kMembers[] = {"id",         "ignore_eos", "logit_bias",
                                          "max_tokens", "min_p",      "n",
@@ -50,9 +50,9 @@ Status CheckMembers(const json& line) {
 Result<std::string> Name(const json& value, std::string_view member) {
   if (!value.is_string()) return Wrong(member, value, "a string");
   auto name = value.get<std::string>();
-  if (name.size() <= kMostNameBytes) return name;
+  if (name.size() <= kMaxNameBytes) return name;
   return Fail(ErrorCode::kInvalidArgument, "{} is {} bytes long, at most {} are possible", member,
-              name.size(), kMostNameBytes);
+              name.size(), kMaxNameBytes);
 }
 
 Result<json> Id(const json& line, int64_t line_number) {
@@ -117,7 +117,7 @@ Status ReadSampling(const JsonMembers& members, SamplingOptions& sampling) {
     KVICK_ASSIGN_OR_RETURN(*value, members.FloatOr(name, {-kMost, kMost}, *value));
   }
   KVICK_ASSIGN_OR_RETURN(sampling.top_k, members.IntOr("top_k", {}, sampling.top_k));
-  KVICK_ASSIGN_OR_RETURN(const int64_t seed, members.IntOr("seed", {0, kMostSeed}, 0));
+  KVICK_ASSIGN_OR_RETURN(const int64_t seed, members.IntOr("seed", {0, kMaxSeed}, 0));
   sampling.seed = static_cast<uint64_t>(seed);
   if (members.Find("logit_bias") == nullptr) return {};
   KVICK_ASSIGN_OR_RETURN(const json* biases, members.Object("logit_bias"));
@@ -133,9 +133,9 @@ Result<std::vector<std::string>> Stops(const JsonMembers& members) {
   if (!stop->is_array() || !std::ranges::all_of(*stop, is_string)) {
     return Wrong("stop", *stop, "a string or an array of them");
   }
-  if (stop->size() <= kMostStops) return stop->get<std::vector<std::string>>();
+  if (stop->size() <= kMaxStops) return stop->get<std::vector<std::string>>();
   return Fail(ErrorCode::kInvalidArgument, "stop holds {} texts, at most {} are possible",
-              stop->size(), kMostStops);
+              stop->size(), kMaxStops);
 }
 
 Status ReadMembers(const json& line, BatchRequest& out) {
@@ -147,13 +147,13 @@ Status ReadMembers(const json& line, BatchRequest& out) {
   KVICK_RETURN_IF_ERROR(ReadPrompt(members, out));
   KVICK_RETURN_IF_ERROR(ReadSampling(members, request.sampling));
   KVICK_ASSIGN_OR_RETURN(request.max_new_tokens,
-                         members.IntOr("max_tokens", {-1, kMostTokens}, request.max_new_tokens));
-  if (request.max_new_tokens < 0) request.max_new_tokens = kMostTokens;
-  KVICK_ASSIGN_OR_RETURN(request.num_samples, members.IntOr("n", {1, kMostSamples}, 1));
+                         members.IntOr("max_tokens", {-1, kMaxTokens}, request.max_new_tokens));
+  if (request.max_new_tokens < 0) request.max_new_tokens = kMaxTokens;
+  KVICK_ASSIGN_OR_RETURN(request.num_samples, members.IntOr("n", {1, kMaxSamples}, 1));
   KVICK_ASSIGN_OR_RETURN(request.stop, Stops(members));
-  KVICK_ASSIGN_OR_RETURN(request.ignore_end, members.BoolOr("ignore_eos", request.ignore_end));
+  KVICK_ASSIGN_OR_RETURN(request.ignore_eos, members.BoolOr("ignore_eos", request.ignore_eos));
   if (const json* name = members.Find("namespace")) {
-    KVICK_ASSIGN_OR_RETURN(request.tenant, Name(*name, "namespace"));
+    KVICK_ASSIGN_OR_RETURN(request.cache_salt, Name(*name, "namespace"));
   }
   return {};
 }
@@ -161,7 +161,7 @@ Status ReadMembers(const json& line, BatchRequest& out) {
 Status ReadLine(const Line& line, BatchRequest& out) {
   if (line.is_too_long) {
     return Fail(ErrorCode::kInvalidArgument, "a line of more than {} bytes",
-                LineReader::kMostLineBytes);
+                LineReader::kMaxLineBytes);
   }
   KVICK_ASSIGN_OR_RETURN(const json value, ParseJson(line.text, "the line"));
   return ReadMembers(value, out);

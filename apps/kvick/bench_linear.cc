@@ -24,7 +24,7 @@ namespace {
 
 // Up to so many tokens the time is that of reading the weights, on a machine with matrix tiles;
 // from there on it is that of multiplying.
-constexpr int64_t kMostTokensOfReading = 64;
+constexpr int64_t kMaxTokensOfReading = 64;
 
 constexpr int64_t kAlignment = 64;
 
@@ -171,7 +171,7 @@ Status RunLinear(const LinearOptions& options) {
   std::vector<BenchCase> reading, multiplying;
   for (const int64_t num_tokens : options.tokens) {
     KVICK_RETURN_IF_ERROR(bench->Check(num_tokens));
-    const bool is_reading = num_tokens <= kMostTokensOfReading;
+    const bool is_reading = num_tokens <= kMaxTokensOfReading;
     const auto tokens = static_cast<double>(num_tokens);
     const double work =
         is_reading ? static_cast<double>(bench->matrix_bytes()) : 2 * tokens * num_weights;
@@ -199,7 +199,7 @@ Verb AddBenchLinear(CLI::App& app) {
   app.add_option("--tokens", options->tokens,
                  fmt::format("numbers of tokens, a row each; up to {} GB/s of weights are shown, "
                              "then GFLOPS",
-                             kMostTokensOfReading))
+                             kMaxTokensOfReading))
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();

@@ -108,7 +108,7 @@ class ModelBench {
   std::vector<int32_t> tokens_;
   std::vector<float> logits_;  // [sequences, V]
   std::vector<WritePlan> plans_;
-  std::vector<RunnerSlice> slices_;
+  std::vector<SequenceChunk> chunks_;
 };
 
 Result<std::unique_ptr<ModelBench>> ModelBench::Create(const ModelBenchOptions& options,
@@ -127,7 +127,7 @@ Status ModelBench::Allocate() {
   const DType kv_dtype = ParseCacheType(options_.cache_type).value_or(info.DefaultKvDType());
   RunnerOptions runner;
   runner.kv_dtype = kv_dtype;
-  runner.max_slices = num_sequences;
+  runner.max_sequences = num_sequences;
   runner.max_batch_tokens = std::max({num_sequences, options_.num_new, int64_t{2}});
   runner.isa = options_.isa;
   runner.num_threads = num_threads_;
@@ -153,7 +153,7 @@ Status ModelBench::GrowTo(int64_t depth) {
 
 Status ModelBench::Run(const Step& step) {
   plans_.clear();
-  slices_.clear();
+  chunks_.clear();
   for (int64_t i = 0; i < step.num_sequences; ++i) {
     const SequenceId sequence = sequences_[static_cast<size_t>(step.first_sequence + i)];
     KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache_->Reserve(sequence, step.num_tokens));
@@ -161,10 +161,10 @@ Status ModelBench::Run(const Step& step) {
   }
   const int32_t* tokens = tokens_.data() + step.first_token;
   for (WritePlan& plan : plans_) {
-    slices_.push_back({&plan, {tokens++, static_cast<size_t>(step.num_tokens)}});
+    chunks_.push_back({&plan, {tokens++, static_cast<size_t>(step.num_tokens)}});
   }
   const auto num_logits = static_cast<size_t>(step.num_sequences * model_.info().vocab_size);
-  return runner_->Run(*cache_, slices_, LogitsOf::kLast, {logits_.data(), num_logits});
+  return runner_->Run(*cache_, chunks_, LogitsOf::kLast, {logits_.data(), num_logits});
 }
 
 std::span<const float> ModelBench::Logits(int64_t row) const {

@@ -52,7 +52,7 @@ struct ServingRun {
 
 Result<std::vector<TracedRequest>> Trace(const ServingBenchOptions& options) {
   TraceOptions trace = options.trace;
-  trace.most_tokens = std::min(options.context_tokens, trace.most_tokens);
+  trace.max_tokens = std::min(options.context_tokens, trace.max_tokens);
   if (options.trace_file.empty()) return MakeTrace(trace);
   KVICK_ASSIGN_OR_RETURN(const std::string lines, ReadText(options.trace_file));
   return ParseTrace(lines, trace);
@@ -111,7 +111,7 @@ nlohmann::json RunJson(const ServingRun& run) {
                          {"first_token_ms", PercentilesJson(f.first_token_ms)},
                          {"between_tokens_ms", PercentilesJson(f.between_tokens_ms)},
                          {"in_flight", f.in_flight},
-                         {"most_in_flight", f.stats.most_running},
+                         {"most_in_flight", f.stats.max_running},
                          {"pool_use", f.pool_use},
                          {"waste", f.waste},
                          {"hit_rate", f.hit_rate()},
@@ -139,7 +139,7 @@ void PrintRun(const ServingBenchOptions& options, const ServingRun& run) {
   line("first token, ms p50 p90 p99", spread(f.first_token_ms));
   line("between tokens, ms p50 p90 p99", spread(f.between_tokens_ms));
   line("requests in flight, mean most",
-       fmt::format("{:.1f}  {}", f.in_flight, f.stats.most_running));
+       fmt::format("{:.1f}  {}", f.in_flight, f.stats.max_running));
   line("pool in use, %", fmt::format("{:.1f}", 100 * f.pool_use));
   line("of that empty, %", fmt::format("{:.2f}", 100 * f.waste));
   line("prompt tokens found, %", fmt::format("{:.1f}", 100 * f.hit_rate()));
@@ -242,10 +242,10 @@ Verb AddBenchServing(CLI::App& app) {
                 "of all blocks; default: 65,536 tokens, 8 GiB of Llama 3 8B");
   app.add_option("-c,--ctx-size", options->context_tokens,
                  "tokens a request may hold, and reserves where it is contiguous")
-      ->check(most(kMostTokens))
+      ->check(most(kMaxTokens))
       ->capture_default_str();
   auto* block = app.add_option("--block-tokens", options->block_tokens, "tokens in a block")
-                    ->check(most(kMostTokens))
+                    ->check(most(kMaxTokens))
                     ->capture_default_str();
   auto* contiguous = app.add_flag("--contiguous", options->contiguous,
                                   "one block a request, nothing shared: the preallocated cache")
@@ -253,14 +253,14 @@ Verb AddBenchServing(CLI::App& app) {
   app.add_flag("--compare", options->compare, "in blocks, then contiguous, and how they compare")
       ->excludes(contiguous);
   app.add_option("--batch-tokens", options->batch_tokens, "of all requests in one pass")
-      ->check(most(kMostTokens))
+      ->check(most(kMaxTokens))
       ->capture_default_str();
   app.add_option("--max-sequences", options->max_sequences, "requests side by side")
       ->check(most(1 << 16))
       ->capture_default_str();
   app.add_option("--prefix-tokens", options->prefix_tokens,
                  "known beginning of the prompt whose first token is timed, 32 more are new")
-      ->check(most(kMostTokens))
+      ->check(most(kMaxTokens))
       ->capture_default_str();
   app.add_option("--isa", options->isa, "implementation; `kvick --version` lists them")
       ->capture_default_str();

@@ -34,7 +34,7 @@ CLI::Option* AddSizeOption(CLI::App& app, const std::string& names, uint64_t& nu
 void ModelOptions::AddTo(CLI::App& app) {
   AddSharedTo(app, "the model's, as far as half of the free memory goes");
   app.add_option("--chunk", chunk_tokens, "tokens of a prompt in one pass")
-      ->check(CLI::Range(int64_t{1}, kMostTokens))
+      ->check(CLI::Range(int64_t{1}, kMaxTokens))
       ->capture_default_str();
   app.add_flag("--no-cache", no_cache, "recompute the whole text for every token");
 }
@@ -44,9 +44,9 @@ void ModelOptions::AddSharedTo(CLI::App& app, const std::string& default_context
                  "GGUF file or Hugging Face folder; default: the demo model in the program");
   app.add_option("-c,--ctx-size", context_tokens,
                  "tokens a sequence may hold; default: " + default_context)
-      ->check(CLI::Range(int64_t{1}, kMostTokens));
+      ->check(CLI::Range(int64_t{1}, kMaxTokens));
   auto* block = app.add_option("--block-tokens", block_tokens, "tokens in a block of the cache")
-                    ->check(CLI::Range(int64_t{1}, kMostTokens))
+                    ->check(CLI::Range(int64_t{1}, kMaxTokens))
                     ->capture_default_str();
   app.add_flag("--contiguous", contiguous, "one block a sequence, as long as the context")
       ->excludes(block);

@@ -32,7 +32,7 @@ Verb AddPlan(CLI::App& app);
 Verb AddProve(CLI::App& app);
 Verb AddTokenize(CLI::App& app);
 
-inline constexpr int64_t kMostTokens = int64_t{1} << 31;
+inline constexpr int64_t kMaxTokens = int64_t{1} << 31;
 
 // A size in bytes, as in 24GiB, 512MiB or 1000000.
 CLI::Option* AddSizeOption(CLI::App& app, const std::string& names, uint64_t& num_bytes,

@@ -14,8 +14,8 @@
 #include "base/check.h"
 #include "cli.h"
 #include "demo_model.h"
-#include "engine/generation.h"
 #include "engine/recompute.h"
+#include "engine/sequence.h"
 #include "text_printer.h"
 
 namespace kvick::cli {
@@ -208,7 +208,7 @@ Status RunGenerate(const GenerateOptions& options) {
   std::vector<GenerateRequest> requests(prompts.size(), options.request);
   for (size_t i = 0; i < prompts.size(); ++i) {
     requests[i].prompt = std::move(prompts[i]);
-    if (requests[i].max_new_tokens < 0) requests[i].max_new_tokens = kMostTokens;
+    if (requests[i].max_new_tokens < 0) requests[i].max_new_tokens = kMaxTokens;
     requests[i].sampling.seed = static_cast<uint64_t>(options.seed);
   }
   const auto run = options.model.no_cache ? RunRecomputed : RunCached;
@@ -241,7 +241,7 @@ Verb AddGenerate(CLI::App& app) {
   GenerateRequest& request = options->request;
   app.add_option("-n,--predict", request.max_new_tokens,
                  "the most new tokens; -1: until the context is full")
-      ->check(CLI::Range(int64_t{-1}, kMostTokens))
+      ->check(CLI::Range(int64_t{-1}, kMaxTokens))
       ->capture_default_str();
   app.add_option("--temp", request.sampling.temperature, "0: always the most likely token")
       ->capture_default_str();
@@ -259,7 +259,7 @@ Verb AddGenerate(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--stop", request.stop, "end before this text; may be given again")
       ->allow_extra_args(false);
-  app.add_flag("--ignore-eos", request.ignore_end, "go on after a token that ends a text");
+  app.add_flag("--ignore-eos", request.ignore_eos, "go on after a token that ends a text");
   app.add_flag("--json", options->json, "print one JSON object");
   app.footer("Example: kvick generate -m model.gguf -p \"Once upon a time\" -n 200");
   return [options] { return RunGenerate(*options); };

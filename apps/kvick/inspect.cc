@@ -71,7 +71,7 @@ nlohmann::json TokenizerJson(const Result<Tokenizer>& tokenizer) {
     if (tokenizer.error().code == ErrorCode::kNotFound) return nullptr;
     return {{"error", tokenizer.error().message}};
   }
-  nlohmann::json object = {{"tokens", tokenizer->vocab_size()}, {"end_ids", tokenizer->end_ids()}};
+  nlohmann::json object = {{"tokens", tokenizer->vocab_size()}, {"eos_ids", tokenizer->eos_ids()}};
   object["bos_id"] = tokenizer->bos_id() ? nlohmann::json(*tokenizer->bos_id()) : nullptr;
   return object;
 }

@@ -43,9 +43,9 @@ Status LineReader::Read() {
 }
 
 void LineReader::DropExcess() {
-  if (num_dropped_bytes_ == 0 && buffer_.size() <= kMostLineBytes) return;
+  if (num_dropped_bytes_ == 0 && buffer_.size() <= kMaxLineBytes) return;
   const size_t num_bytes = std::min(buffer_.find('\n', searched_), buffer_.size());
-  if (num_dropped_bytes_ == 0 && num_bytes <= kMostLineBytes) return;
+  if (num_dropped_bytes_ == 0 && num_bytes <= kMaxLineBytes) return;
   num_dropped_bytes_ += static_cast<int64_t>(num_bytes);
   buffer_.erase(0, num_bytes);
   searched_ = 0;

@@ -20,10 +20,10 @@ struct Line {
 };
 
 // The lines of a text that arrives as it arrives: reading and taking are apart, so that who reads
-// can wait for other things too. Memory: kMostLineBytes, and what one read gives.
+// can wait for other things too. Memory: kMaxLineBytes, and what one read gives.
 class LineReader {
  public:
-  static constexpr size_t kMostLineBytes = size_t{16} << 20;
+  static constexpr size_t kMaxLineBytes = size_t{16} << 20;
 
   // "-" is stdin. Errors: io, invalid_argument: a folder.
   static Result<LineReader> Open(const std::string& path);

@@ -143,7 +143,7 @@ Verb AddProve(CLI::App& app) {
   app.add_option("-m,--model", options->model,
                  "GGUF file or Hugging Face folder; default: the demo model in the program");
   app.add_option("-n,--predict", options->prove.num_tokens, "new tokens of each text")
-      ->check(CLI::Range(int64_t{2}, kMostTokens))
+      ->check(CLI::Range(int64_t{2}, kMaxTokens))
       ->capture_default_str();
   app.add_option("--inject", options->inject, "leave a bug planted: the proof must fail")
       ->check(CLI::IsMember({"rope", "mask", "reset", "heads"}));

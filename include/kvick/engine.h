@@ -42,15 +42,15 @@ struct GenerateRequest {
   int64_t num_samples = 1;  ///< up to 65,536 texts; the prompt is computed once, seeds count up
   SamplingOptions sampling;
   std::vector<std::string> stop{};  ///< a text ends before the first of these; needs a tokenizer
-  bool ignore_end = false;          ///< go on after a token that ends a text
-  // Prompts are compared, to be computed once, only among requests of one tenant: the time to the
-  // first token tells nobody what others have asked.
-  std::string tenant;
+  bool ignore_eos = false;          ///< go on after a token that ends a text
+  // Prompts are compared, to be computed once, only among requests of one cache_salt: the time to
+  // the first token tells nobody what others have asked.
+  std::string cache_salt;
   std::optional<std::chrono::steady_clock::time_point> deadline;  ///< ends it wherever it is
 };
 
 enum class FinishReason {
-  kStop,       ///< a token that ends a text, not part of `tokens`; or one of the stop texts
+  kStop,       ///< a token that ends a text, not part of `tokens`; or one of the stop string
   kLength,     ///< max_new_tokens, or the context is full
   kCancelled,  ///< Cancel, a callback, or the end of the engine
   kDeadline,
@@ -62,8 +62,8 @@ std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "c
 // One text. Times count from Submit.
 struct GenerateResult {
   int64_t sample_idx = 0;       ///< 0 .. num_samples - 1
-  std::vector<int32_t> tokens;  ///< the new ones, those of a stop text among them
-  std::string text;             ///< theirs, as TextStream shows them, without the stop text
+  std::vector<int32_t> tokens;  ///< the new ones, those of a stop string among them
+  std::string text;             ///< theirs, as TextStream shows them, without the stop string
   FinishReason finish_reason = FinishReason::kLength;
   bool context_is_full = false;   ///< why kLength came before max_new_tokens
   std::optional<Error> error;     ///< with kFailed
@@ -76,7 +76,7 @@ struct GenerateResult {
 struct TokenEvent {
   int64_t sample_idx = 0;
   int32_t token = 0;
-  // What can be shown now: whole characters, and none that may yet turn out to begin a stop text.
+  // What can be shown now: whole characters, and none that may yet turn out to begin a stop string.
   std::string_view text;
 };
 
@@ -86,7 +86,7 @@ struct RequestCallbacks {
   std::function<bool(const TokenEvent& event)> on_token;  ///< false cancels the request
   std::function<void(GenerateResult result)> on_finish;   ///< once a sample, always
   // Prompt tokens that are in the cache, of a sample that has not begun to answer.
-  std::function<void(int64_t num_done, int64_t num_total)> on_prompt;
+  std::function<void(int64_t num_computed, int64_t num_total)> on_prompt;
 };
 
 enum class PrefixReuse {
@@ -122,7 +122,7 @@ struct EngineStats {
   int64_t num_finished = 0;  ///< texts
   int64_t num_waiting = 0;   ///< texts, now
   int64_t num_running = 0;
-  int64_t most_running = 0;
+  int64_t max_running = 0;
   KvUsage usage;
   KvUsage peak;  ///< when the most was reserved
   PrefixStats prefix;
@@ -131,9 +131,9 @@ struct EngineStats {
 // A request's name; 0 is none's.
 enum class RequestId : uint64_t {};
 
-enum class Pending {
-  kFinish,  ///< what has been submitted runs to its end
-  kCancel,  ///< and ends now
+enum class ShutdownMode {
+  kDrain,  ///< what has been submitted runs to its end
+  kAbort,  ///< and ends now
 };
 
 // Generates texts for many requests at once from one cache. Each step is one forward pass over the
@@ -156,7 +156,7 @@ class Engine {
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
-  ~Engine();  // Shutdown(Pending::kCancel)
+  ~Engine();  // Shutdown(ShutdownMode::kAbort)
 
   // Puts a request in the queue, behind all others.
   // Errors  invalid_argument: an empty prompt, one longer than the context, sampling options or
@@ -167,7 +167,7 @@ class Engine {
   // Ends a request before its next step. One that has ended is none.
   void Cancel(RequestId request);
   // No more requests; returns when none is left.
-  void Shutdown(Pending pending);
+  void Shutdown(ShutdownMode mode);
 
   // Submits all and waits for them. Results stand in the order of requests, then of samples.
   // Errors  as Submit: nothing is run;  that of the first text that failed

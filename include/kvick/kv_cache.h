@@ -83,14 +83,14 @@ struct PrefixMatch {
   int64_t num_evictable_blocks = 0;  ///< of the blocks that hold them: no sequence does as yet
 };
 
-// indexed = added - superseded - evicted - taken_over. The others count from the cache's creation.
+// indexed = added - superseded - evicted - detached. The others count from the cache's creation.
 struct PrefixStats {
   int64_t tokens_asked = 0;          ///< in calls of CreateSequence
   int64_t tokens_hit = 0;            ///< of these, those that were known
   int64_t blocks_added = 0;          ///< became known
   int64_t blocks_superseded = 0;     ///< gave way to a block that begins with the same tokens
-  int64_t blocks_evicted = 0;        ///< were given up, for room or by ForgetPrefixes
-  int64_t blocks_taken_over = 0;     ///< went to a sequence that had no room for a copy
+  int64_t blocks_evicted = 0;        ///< were given up, for room or by ClearPrefixCache
+  int64_t blocks_detached = 0;       ///< went to a sequence that had no room for a copy
   int64_t num_indexed_blocks = 0;    ///< are known now
   int64_t num_evictable_blocks = 0;  ///< of these, those that no sequence holds
 };
@@ -135,8 +135,8 @@ class WritePlan {
 //
 // Blocks are counted references: Fork shares them, and the first write to a shared one copies it.
 //
-//   Publish(sequence, scope, tokens)    others find its full blocks from now on
-//   Retire(sequence, scope, tokens)     all its blocks, and the sequence ends
+//   CachePrefix(sequence, scope, tokens)    others find its full blocks from now on
+//   FinishAndCache(sequence, scope, tokens)     all its blocks, and the sequence ends
 //   CreateSequence(scope, tokens)       starts with all that is known of these tokens
 //
 // Blocks that only these prefixes hold stay until Reserve needs them: then the one that no sequence
@@ -201,12 +201,15 @@ class KvCache {
   // Errors  invalid_argument: another number of tokens than its Length, or some of its blocks are
   //         known as other tokens or in another scope; nothing has changed
   // Cost: a comparison of all tokens; a search as in CreateSequence for each block
-  Status Publish(SequenceId sequence, const PrefixScope& scope, std::span<const int32_t> tokens);
-  // Publish, the part-filled last block included, and Drop. Of blocks of which one begins with all
-  // tokens of the other, the longer stays. Errors: as Publish, and the sequence is still there.
-  Status Retire(SequenceId sequence, const PrefixScope& scope, std::span<const int32_t> tokens);
+  Status CachePrefix(SequenceId sequence, const PrefixScope& scope,
+                     std::span<const int32_t> tokens);
+  // CachePrefix, the part-filled last block included, and Drop. Of blocks of which one begins with
+  // all tokens of the other, the longer stays. Errors: as CachePrefix, and the sequence is still
+  // there.
+  Status FinishAndCache(SequenceId sequence, const PrefixScope& scope,
+                        std::span<const int32_t> tokens);
   // Evicts all that is evictable.
-  void ForgetPrefixes();
+  void ClearPrefixCache();
   PrefixStats prefix_stats() const;
 
   Result<int64_t> Length(SequenceId sequence) const;

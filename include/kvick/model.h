@@ -30,7 +30,7 @@ struct ModelInfo {
   int64_t max_positions = 0;         ///< tokens
   DType weight_dtype = DType::kF32;  ///< of the attention matrices
   std::optional<int32_t> bos_id;
-  std::vector<int32_t> end_ids;  ///< any of them ends a text; ascending
+  std::vector<int32_t> eos_ids;  ///< any of them ends a text; ascending
 
   // A cache of this geometry in `dtype`; blocks and memory are the caller's to choose.
   KvConfig KvGeometry(DType dtype) const;
@@ -104,20 +104,20 @@ class TextStream {
 struct RunnerOptions {
   std::optional<DType> kv_dtype{};  ///< of the caches it runs on; nullopt: DefaultKvDType()
   int64_t max_batch_tokens = 512;   ///< tokens that one Run takes: the size of its memory
-  int64_t max_slices = 64;          ///< sequences that one Run takes
+  int64_t max_sequences = 64;       ///< sequences that one Run takes
   std::string_view isa = "auto";    ///< a name that `kvick --version` lists
   int num_threads = 0;              ///< 0: the cores that the process may use
 };
 
 // The new tokens of one sequence.
-struct RunnerSlice {
+struct SequenceChunk {
   WritePlan* plan = nullptr;
   std::span<const int32_t> tokens;
 };
 
 // Which tokens logits are wanted of.
 enum class LogitsOf {
-  kLast,  ///< the last token of each slice
+  kLast,  ///< the last token of each chunk
   kAll,
 };
 
@@ -138,16 +138,16 @@ class ModelRunner {
   ModelRunner& operator=(const ModelRunner&) = delete;
   ~ModelRunner();
 
-  // Computes the slices' tokens and writes their keys and values to their plans. Committing them is
+  // Computes the chunks' tokens and writes their keys and values to their plans. Committing them is
   // the caller's: until then nothing is visible, and after an error nothing should be.
   //
-  // Shapes    logits [rows, vocab_size] f32: a row a slice (kLast) or a row a token (kAll), in
-  // order Errors    invalid_argument: a token outside of the vocabulary, too many tokens or slices,
+  // Shapes    logits [rows, vocab_size] f32: a row a chunk (kLast) or a row a token (kAll), in
+  // order Errors    invalid_argument: a token outside of the vocabulary, too many tokens or chunks,
   // not as
   //           many tokens as a plan has, a cache of another geometry, logits of another size
   // Cost      reads every weight once;  allocates nothing
   // Requires  the plans are open ones of `cache`
-  Status Run(KvCache& cache, std::span<const RunnerSlice> slices, LogitsOf which,
+  Status Run(KvCache& cache, std::span<const SequenceChunk> chunks, LogitsOf which,
              std::span<float> logits);
 
   // The same without a cache: the tokens are a whole text from position 0 on, and attention reads

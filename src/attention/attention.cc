@@ -120,9 +120,9 @@ Status Attention::State::CheckQuery(int64_t layer, const AttentionQuery& query) 
     return Fail(ErrorCode::kInvalidArgument, "attention: layer {} is wanted of a view with {}",
                 layer, layout.num_layers);
   }
-  constexpr int64_t kMostTokens = int64_t{1} << 40;  // so that sums and products fit
-  if (query.num_tokens < 1 || query.num_tokens > std::min(query.kv.length, kMostTokens) ||
-      query.kv.length > kMostTokens) {
+  constexpr int64_t kMaxTokens = int64_t{1} << 40;  // so that sums and products fit
+  if (query.num_tokens < 1 || query.num_tokens > std::min(query.kv.length, kMaxTokens) ||
+      query.kv.length > kMaxTokens) {
     return Fail(ErrorCode::kInvalidArgument,
                 "attention: {} new tokens in a view of {}, 1 to {} are possible", query.num_tokens,
                 query.kv.length, query.kv.length);

@@ -6,12 +6,12 @@
 namespace kvick {
 
 Result<Exec> MakeExec(std::string_view isa_name, int num_threads) {
-  constexpr int kMostThreads = 1024;
+  constexpr int kMaxThreads = 1024;
   KVICK_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(isa_name));
-  if (num_threads < 0 || num_threads > kMostThreads) {
+  if (num_threads < 0 || num_threads > kMaxThreads) {
     return Fail(ErrorCode::kInvalidArgument,
                 "{} threads are wanted, 0 (all cores) to {} are possible", num_threads,
-                kMostThreads);
+                kMaxThreads);
   }
   return Exec{isa, num_threads > 0 ? num_threads : NumUsableCores()};
 }

@@ -187,20 +187,20 @@ Result<SequenceId> KvCache::Fork(SequenceId sequence) {
   return fork;
 }
 
-Status KvCache::Publish(SequenceId sequence, const PrefixScope& scope,
-                        std::span<const int32_t> tokens) {
+Status KvCache::CachePrefix(SequenceId sequence, const PrefixScope& scope,
+                            std::span<const int32_t> tokens) {
   KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
-  return state_->Publish(*table, scope, tokens, State::Tail::kLeave);
+  return state_->CachePrefix(*table, scope, tokens, State::Tail::kLeave);
 }
 
-Status KvCache::Retire(SequenceId sequence, const PrefixScope& scope,
-                       std::span<const int32_t> tokens) {
+Status KvCache::FinishAndCache(SequenceId sequence, const PrefixScope& scope,
+                               std::span<const int32_t> tokens) {
   KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
-  KVICK_RETURN_IF_ERROR(state_->Publish(*table, scope, tokens, State::Tail::kPublish));
+  KVICK_RETURN_IF_ERROR(state_->CachePrefix(*table, scope, tokens, State::Tail::kPublish));
   return Drop(sequence);
 }
 
-void KvCache::ForgetPrefixes() { state_->EvictUntilFree(state_->num_available()); }
+void KvCache::ClearPrefixCache() { state_->EvictUntilFree(state_->num_available()); }
 
 PrefixStats KvCache::prefix_stats() const { return state_->index.stats(); }
 

@@ -66,9 +66,9 @@ class PrefixWalk {
     } else if (operation < 13) {
       Fork();
     } else if (operation < 16) {
-      Publish(Pick());
+      CachePrefix(Pick());
     } else if (operation < 18) {
-      Retire();
+      FinishAndCache();
     } else if (forgetting_ == Forgetting::kNever || Draw(0, 19) > 0) {
       Drop();
     } else {
@@ -137,7 +137,7 @@ class PrefixWalk {
     ASSERT_EQ(stats.num_evictable_blocks, cache_->num_evictable_blocks());
     ASSERT_LE(stats.num_evictable_blocks, stats.num_indexed_blocks);
     ASSERT_EQ(stats.num_indexed_blocks, stats.blocks_added - stats.blocks_superseded -
-                                            stats.blocks_evicted - stats.blocks_taken_over);
+                                            stats.blocks_evicted - stats.blocks_detached);
     ASSERT_EQ(cache_->num_available_blocks(),
               cache_->num_free_blocks() + cache_->num_evictable_blocks());
   }
@@ -168,7 +168,7 @@ class PrefixWalk {
     const SequenceId id = cache_->CreateSequence(ScopeOf(text), text.tokens);
     const int64_t num_hit = cache_->Length(id).value();
     const PrefixStats stats = cache_->prefix_stats();
-    if (stats.blocks_evicted + stats.blocks_taken_over == 0) {
+    if (stats.blocks_evicted + stats.blocks_detached == 0) {
       ASSERT_EQ(num_hit, longest);
     }
     ASSERT_LE(num_hit, longest);
@@ -254,7 +254,7 @@ class PrefixWalk {
       const int operation = Draw(0, 3);
       if (operation == 0) Truncate(other);
       if (operation == 1) Append(other, Draw(1, 5));
-      if (operation >= 2) Publish(other);
+      if (operation >= 2) CachePrefix(other);
     }
     CheckContents(cache_->View(*plan), text);
     Verify();
@@ -272,19 +272,19 @@ class PrefixWalk {
     sequences_.push_back({cache_->Fork(parent.id).value(), Text(parent.text)});
   }
 
-  void Publish(const ModelSequence& sequence) {
+  void CachePrefix(const ModelSequence& sequence) {
     const auto published =
-        cache_->Publish(sequence.id, ScopeOf(sequence.text), sequence.text.tokens);
+        cache_->CachePrefix(sequence.id, ScopeOf(sequence.text), sequence.text.tokens);
     ASSERT_TRUE(published.has_value()) << published.error().message;
     Text full = sequence.text;
     full.tokens.resize(full.tokens.size() - full.tokens.size() % cache_->config().block_tokens);
     known_.push_back(full);
   }
 
-  void Retire() {
+  void FinishAndCache() {
     std::swap(Pick(), sequences_.back());
     const auto [id, text] = sequences_.back();
-    const auto retired = cache_->Retire(id, ScopeOf(text), text.tokens);
+    const auto retired = cache_->FinishAndCache(id, ScopeOf(text), text.tokens);
     ASSERT_TRUE(retired.has_value()) << retired.error().message;
     sequences_.pop_back();
     known_.push_back(text);
@@ -297,7 +297,7 @@ class PrefixWalk {
   }
 
   void Forget() {
-    cache_->ForgetPrefixes();
+    cache_->ClearPrefixCache();
     ASSERT_EQ(cache_->num_evictable_blocks(), 0);
   }
 
@@ -339,7 +339,7 @@ void RunInSmallPool(const KvConfig& config, uint32_t seed) {
   EXPECT_GT(stats.tokens_hit, 100);
   EXPECT_GT(stats.blocks_evicted, 20);
   EXPECT_GT(walk.num_exhausted(), 20);
-  EXPECT_EQ(stats.blocks_taken_over > 0, config.block_tokens > 1);  // of 1 none is part-filled
+  EXPECT_EQ(stats.blocks_detached > 0, config.block_tokens > 1);  // of 1 none is part-filled
 }
 
 TEST(KvCachePrefixWalk, PagedInAnyBlockSize) {

@@ -60,13 +60,13 @@ class KvCachePrefix : public testing::Test {
     return sequence;
   }
 
-  void Retire(SequenceId sequence, const Tokens& tokens) {
-    const Status retired = cache_->Retire(sequence, scope_, tokens);
+  void FinishAndCache(SequenceId sequence, const Tokens& tokens) {
+    const Status retired = cache_->FinishAndCache(sequence, scope_, tokens);
     ASSERT_TRUE(retired.has_value()) << retired.error().message;
     Verify();
   }
-  void Publish(SequenceId sequence, const Tokens& tokens) {
-    const Status published = cache_->Publish(sequence, scope_, tokens);
+  void CachePrefix(SequenceId sequence, const Tokens& tokens) {
+    const Status published = cache_->CachePrefix(sequence, scope_, tokens);
     ASSERT_TRUE(published.has_value()) << published.error().message;
     Verify();
   }
@@ -97,7 +97,7 @@ TEST_F(KvCachePrefix, PublishedFullBlocksAreSharedWhileTheirSequenceGoesOn) {
   Make(4, 8);
   const SequenceId first = CreateWith(kTen);
   Find(kTen, 0);
-  Publish(first, kTen);
+  CachePrefix(first, kTen);
   const SequenceId second = Find(kTen, 8);
   EXPECT_EQ(cache_->View(first)->Key(0, 0, 7), cache_->View(second)->Key(0, 0, 7));
   EXPECT_EQ(cache_->num_free_blocks(), 5);
@@ -112,7 +112,7 @@ TEST_F(KvCachePrefix, PublishedFullBlocksAreSharedWhileTheirSequenceGoesOn) {
 
 TEST_F(KvCachePrefix, ARetiredSequenceIsFoundToItsLastToken) {
   Make(4, 8);
-  Retire(CreateWith(kTen), kTen);
+  FinishAndCache(CreateWith(kTen), kTen);
   EXPECT_EQ(cache_->num_sequences(), 0);
   const KvUsage usage = cache_->Usage();
   const int64_t block_bytes = cache_->layout().block_stride;
@@ -132,7 +132,7 @@ TEST_F(KvCachePrefix, ARetiredSequenceIsFoundToItsLastToken) {
 
 TEST_F(KvCachePrefix, APartHitCopiesItsEqualSlotsAndNoMore) {
   Make(4, 8);
-  Retire(CreateWith(kTen), kTen);
+  FinishAndCache(CreateWith(kTen), kTen);
   const SequenceId sequence = Find({1, 2, 3, 4, 5, 6, 70, 80}, 6);
   EXPECT_EQ(cache_->num_free_blocks(), 5);  // lookup copies nothing
   auto plan = cache_->Reserve(sequence, 2);
@@ -146,14 +146,14 @@ TEST_F(KvCachePrefix, APartHitCopiesItsEqualSlotsAndNoMore) {
 
 TEST_F(KvCachePrefix, ScopesNeverShare) {
   Make(4, 8);
-  Retire(CreateWith(kTen), kTen);
+  FinishAndCache(CreateWith(kTen), kTen);
   for (const PrefixScope& other :
        {PrefixScope(), PrefixScope().Text("modelm", ""), PrefixScope().Text("mode", "lm"),
         PrefixScope(scope_).Text("", "")}) {
     EXPECT_EQ(cache_->Length(cache_->CreateSequence(other, kTen)), 0);
   }
   const SequenceId sequence = Find(kTen, 10);
-  const Status published = cache_->Publish(sequence, PrefixScope(), kTen);
+  const Status published = cache_->CachePrefix(sequence, PrefixScope(), kTen);
   EXPECT_EQ(published.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(published.error().message,
             "kv cache: block 0 of the sequence is known as other tokens or in another scope");
@@ -165,11 +165,11 @@ TEST_F(KvCachePrefix, EqualBlocksAreStoredOnceForForksToo) {
   const SequenceId second = CreateWith(kTen);
   const SequenceId fork = cache_->Fork(second).value();
   ASSERT_TRUE(cache_->Truncate(fork, 6).has_value());
-  Publish(first, kTen);
+  CachePrefix(first, kTen);
   EXPECT_EQ(cache_->num_free_blocks(), 2);
   {
     const auto plan = cache_->Reserve(fork, 1);  // its copied block is replaced meanwhile
-    Publish(second, kTen);
+    CachePrefix(second, kTen);
   }
   Verify();
   EXPECT_EQ(cache_->num_free_blocks(), 4);
@@ -182,24 +182,25 @@ TEST_F(KvCachePrefix, EqualBlocksAreStoredOnceForForksToo) {
 TEST_F(KvCachePrefix, PublishRefusesWhatTheSequenceIsNot) {
   Make(4, 8);
   const SequenceId sequence = CreateWith(kTen);
-  Publish(sequence, kTen);
+  CachePrefix(sequence, kTen);
   Tokens other = kTen;
   other[6] = 0;
-  EXPECT_EQ(cache_->Publish(sequence, scope_, other).error().code, ErrorCode::kInvalidArgument);
-  const Status longer = cache_->Retire(sequence, scope_, Slice(kTen, 9));
+  EXPECT_EQ(cache_->CachePrefix(sequence, scope_, other).error().code, ErrorCode::kInvalidArgument);
+  const Status longer = cache_->FinishAndCache(sequence, scope_, Slice(kTen, 9));
   EXPECT_EQ(longer.error().message,
             "kv cache: 9 tokens are published of a sequence of 10, all are wanted");
-  EXPECT_EQ(cache_->Publish(SequenceId{}, scope_, kTen).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(cache_->CachePrefix(SequenceId{}, scope_, kTen).error().code, ErrorCode::kNotFound);
   const auto plan = cache_->Reserve(sequence, 1);
-  EXPECT_EQ(cache_->Publish(sequence, scope_, kTen).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(cache_->Retire(sequence, scope_, kTen).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(cache_->CachePrefix(sequence, scope_, kTen).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(cache_->FinishAndCache(sequence, scope_, kTen).error().code,
+            ErrorCode::kInvalidArgument);
 }
 
 TEST_F(KvCachePrefix, ReserveEvictsTheLongestUnusedFromItsEnd) {
   Make(4, 6);
-  Retire(CreateWith(kTen), kTen);
+  FinishAndCache(CreateWith(kTen), kTen);
   const Tokens other = {11, 12, 13, 14, 15, 16, 17, 18};
-  Retire(CreateWith(other), other);
+  FinishAndCache(CreateWith(other), other);
   ASSERT_TRUE(cache_->Drop(Find(kTen, 10)).has_value());  // now `other` is the older one
   const SequenceId sequence = CreateWith({21, 22, 23, 24, 25, 26, 27, 28});
   EXPECT_EQ(cache_->prefix_stats().blocks_evicted, 1);
@@ -217,7 +218,7 @@ TEST_F(KvCachePrefix, ReserveEvictsTheLongestUnusedFromItsEnd) {
 
 TEST_F(KvCachePrefix, ExhaustionEvictsNothing) {
   Make(4, 4);
-  Retire(CreateWith(kTen), kTen);
+  FinishAndCache(CreateWith(kTen), kTen);
   const SequenceId sequence = cache_->CreateSequence();
   EXPECT_EQ(cache_->Reserve(sequence, 17).error().code, ErrorCode::kExhausted);
   EXPECT_EQ(cache_->num_evictable_blocks(), 3);
@@ -233,10 +234,10 @@ TEST_F(KvCachePrefix, ALoneSequenceTakesOverWhatItCannotCopy) {
   Make(4, 3);
   Tokens twelve = kTen;
   twelve.insert(twelve.end(), {11, 12});
-  Retire(CreateWith(twelve), twelve);
+  FinishAndCache(CreateWith(twelve), twelve);
   const SequenceId sequence = Find({1, 2, 3}, 3);
   EXPECT_EQ(cache_->Reserve(sequence, 10).error().code, ErrorCode::kExhausted);
-  EXPECT_EQ(cache_->prefix_stats().blocks_taken_over, 0);
+  EXPECT_EQ(cache_->prefix_stats().blocks_detached, 0);
   {
     const auto plan = cache_->Reserve(sequence, 9);  // the two blocks behind are evicted first
     ASSERT_TRUE(plan.has_value());
@@ -244,24 +245,24 @@ TEST_F(KvCachePrefix, ALoneSequenceTakesOverWhatItCannotCopy) {
   }
   Verify();
   EXPECT_EQ(cache_->prefix_stats().blocks_evicted, 2);
-  EXPECT_EQ(cache_->prefix_stats().blocks_taken_over, 1);
+  EXPECT_EQ(cache_->prefix_stats().blocks_detached, 1);
   Append(sequence, {40, 41, 42, 43, 44, 45, 46, 47, 48});
   ExpectTokens(sequence, {1, 2, 3, 40, 41, 42, 43, 44, 45, 46, 47, 48});
 }
 
 TEST_F(KvCachePrefix, TheOnlyRequestOfAContiguousCacheGoesOnAfterAPartHit) {
   Make(16, 1);
-  Retire(CreateWith(kTen), kTen);
+  FinishAndCache(CreateWith(kTen), kTen);
   const SequenceId sequence = Find({1, 2, 3, 4, 5, 60}, 5);
   Append(sequence, {60, 61});
   ExpectTokens(sequence, {1, 2, 3, 4, 5, 60, 61});
-  Retire(sequence, {1, 2, 3, 4, 5, 60, 61});
+  FinishAndCache(sequence, {1, 2, 3, 4, 5, 60, 61});
   Find({1, 2, 3, 4, 5, 60, 61, 62}, 7);
 }
 
 TEST_F(KvCachePrefix, ABlockThatOthersHoldIsNotTakenOver) {
   Make(16, 1);
-  Retire(CreateWith(kTen), kTen);
+  FinishAndCache(CreateWith(kTen), kTen);
   const SequenceId sequence = Find(kTen, 10);
   const SequenceId other = Find({1, 2}, 2);
   EXPECT_EQ(cache_->Reserve(sequence, 1).error().code, ErrorCode::kExhausted);
@@ -275,11 +276,11 @@ TEST_F(KvCachePrefix, ABlockIsKnownByAsManyTokensAsWerePublished) {
   const SequenceId first = CreateWith(kTen);
   const SequenceId fork = cache_->Fork(first).value();
   ASSERT_TRUE(cache_->Truncate(fork, 2).has_value());
-  Retire(fork, {1, 2});
+  FinishAndCache(fork, {1, 2});
   ASSERT_TRUE(cache_->Drop(Find(kTen, 2)).has_value());
-  Publish(first, kTen);
+  CachePrefix(first, kTen);
   ASSERT_TRUE(cache_->Drop(Find(kTen, 8)).has_value());
-  Retire(first, kTen);
+  FinishAndCache(first, kTen);
   Find(kTen, 10);
   EXPECT_EQ(cache_->prefix_stats().blocks_added, 3);
   EXPECT_EQ(cache_->prefix_stats().blocks_superseded, 0);
@@ -287,28 +288,28 @@ TEST_F(KvCachePrefix, ABlockIsKnownByAsManyTokensAsWerePublished) {
 
 TEST_F(KvCachePrefix, ALongerTextFreesTheTailThatItBeginsWith) {
   Make(4, 8);
-  Retire(CreateWith(Slice(kTen, 6)), Slice(kTen, 6));
+  FinishAndCache(CreateWith(Slice(kTen, 6)), Slice(kTen, 6));
   const SequenceId sequence = Find(kTen, 6);
   Append(sequence, {7, 8, 9, 10});  // copies the tail
-  Retire(sequence, kTen);
+  FinishAndCache(sequence, kTen);
   EXPECT_EQ(cache_->num_evictable_blocks(), 3);
   EXPECT_EQ(cache_->num_free_blocks(), 5);
   EXPECT_EQ(cache_->prefix_stats().blocks_superseded, 1);
-  Retire(CreateWith(Slice(kTen, 7)), Slice(kTen, 7));  // all known: nothing is added
+  FinishAndCache(CreateWith(Slice(kTen, 7)), Slice(kTen, 7));  // all known: nothing is added
   EXPECT_EQ(cache_->num_free_blocks(), 5);
   EXPECT_EQ(cache_->prefix_stats().blocks_added, 4);
 }
 
 TEST_F(KvCachePrefix, ForgetEvictsAllThatNoSequenceHolds) {
   Make(4, 8);
-  Retire(CreateWith(kTen), kTen);
+  FinishAndCache(CreateWith(kTen), kTen);
   const SequenceId sequence = Find(Slice(kTen, 5), 5);
-  cache_->ForgetPrefixes();
+  cache_->ClearPrefixCache();
   Verify();
   EXPECT_EQ(cache_->prefix_stats().blocks_evicted, 1);
   EXPECT_EQ(cache_->prefix_stats().num_indexed_blocks, 2);
   ASSERT_TRUE(cache_->Drop(sequence).has_value());
-  cache_->ForgetPrefixes();
+  cache_->ClearPrefixCache();
   EXPECT_EQ(cache_->num_free_blocks(), 8);
   Find(kTen, 0);
 }
@@ -318,13 +319,13 @@ TEST_F(KvCachePrefix, AHitIsNoLongerThanASequenceMayBe) {
   KvConfig config = cache_->config();
   config.max_sequence_tokens = 6;
   cache_ = KvCache::Create(config).value();
-  Retire(CreateWith(Slice(kTen, 6)), Slice(kTen, 6));
+  FinishAndCache(CreateWith(Slice(kTen, 6)), Slice(kTen, 6));
   EXPECT_EQ(cache_->Reserve(Find(kTen, 6), 1).error().code, ErrorCode::kExhausted);
 }
 
 TEST_F(KvCachePrefix, EvictionAndTakeOverAllocateNothing) {
   Make(4, 8);
-  Retire(CreateWith(kTen), kTen);
+  FinishAndCache(CreateWith(kTen), kTen);
   const SequenceId sequence = Find(Slice(kTen, 3), 3);
   const float row[29] = {};
   const TensorView rows = DenseF32(row, {29, 1, 1});
@@ -335,7 +336,7 @@ TEST_F(KvCachePrefix, EvictionAndTakeOverAllocateNothing) {
   EXPECT_EQ(NumAllocations() - before, 0);
   EXPECT_TRUE(is_written);
   EXPECT_EQ(cache_->prefix_stats().blocks_evicted, 2);
-  EXPECT_EQ(cache_->prefix_stats().blocks_taken_over, 1);
+  EXPECT_EQ(cache_->prefix_stats().blocks_detached, 1);
 }
 
 }  // namespace

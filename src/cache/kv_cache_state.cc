@@ -56,7 +56,7 @@ void KvCache::State::Hold(BlockId block) {
 
 void KvCache::State::Release(BlockId block) {
   pool.Release(block);
-  if (index.Contains(block) && !pool.is_shared(block)) index.Idle(block);
+  if (index.Contains(block) && !pool.is_shared(block)) index.MarkEvictable(block);
   ClearUnfilledSlots(block);
 }
 
@@ -97,7 +97,7 @@ Status KvCache::State::Grow(BlockTable& table, int64_t num_tokens) {
   }
   EvictUntilFree(num_needed);
   if (takes_over) {
-    index.TakeOver(table.blocks.back());
+    index.Detach(table.blocks.back());
     Release(table.blocks.back());
   } else if (writes_shared) {
     const BlockId copy = pool.Allocate();
@@ -112,8 +112,8 @@ void KvCache::State::EvictUntilFree(int64_t num_blocks) {
   while (pool.num_free() < num_blocks) Release(index.Evict());
 }
 
-Status KvCache::State::Publish(BlockTable& table, const PrefixScope& scope,
-                               std::span<const int32_t> tokens, Tail tail) {
+Status KvCache::State::CachePrefix(BlockTable& table, const PrefixScope& scope,
+                                   std::span<const int32_t> tokens, Tail tail) {
   if (std::ssize(tokens) != table.length) {
     return Fail(ErrorCode::kInvalidArgument,
                 "kv cache: {} tokens are published of a sequence of {}, all are wanted",

@@ -41,10 +41,10 @@ struct KvCache::State {
   int64_t num_available() const { return pool.num_free() + index.num_idle(); }
   // REQUIRES: as many are available.
   void EvictUntilFree(int64_t num_blocks);
-  // Publish and Retire differ in the last block, where it is part-filled.
+  // CachePrefix and FinishAndCache differ in the last block, where it is part-filled.
   enum class Tail { kLeave, kPublish };
-  Status Publish(BlockTable& table, const PrefixScope& scope, std::span<const int32_t> tokens,
-                 Tail tail);
+  Status CachePrefix(BlockTable& table, const PrefixScope& scope, std::span<const int32_t> tokens,
+                     Tail tail);
   // Puts an equal block in the place of entry i of a table and of all that share it: who holds a
   // block of the index must hold the path to it.
   void ReplaceEverywhere(BlockTable& table, size_t i, BlockId equal);

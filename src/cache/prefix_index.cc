@@ -145,7 +145,7 @@ void PrefixIndex::Hold(BlockId block) {
   node.is_idle = false;
 }
 
-void PrefixIndex::Idle(BlockId block) {
+void PrefixIndex::MarkEvictable(BlockId block) {
   Node& node = *NodeOf(block);
   KVICK_CHECK(!node.is_idle);
   idle_.splice(idle_.end(), held_, node.place);
@@ -160,9 +160,9 @@ BlockId PrefixIndex::Evict() {
   return block;
 }
 
-void PrefixIndex::TakeOver(BlockId block) {
+void PrefixIndex::Detach(BlockId block) {
   Remove(*NodeOf(block));
-  ++counts_.blocks_taken_over;
+  ++counts_.blocks_detached;
 }
 
 PrefixStats PrefixIndex::stats() const {
@@ -241,7 +241,7 @@ Status PrefixIndex::VerifyCounts() const {
   }
   for (const auto& [scope, root] : roots_) num_children += std::ssize(root->children);
   const int64_t num_left = counts_.blocks_added - counts_.blocks_superseded -
-                           counts_.blocks_evicted - counts_.blocks_taken_over;
+                           counts_.blocks_evicted - counts_.blocks_detached;
   if (num_there == num_nodes() && num_children == num_nodes() && num_left == num_nodes()) {
     return {};
   }

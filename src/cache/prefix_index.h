@@ -65,11 +65,11 @@ class PrefixIndex {
   // REQUIRES: the block is in a node.
   void Hold(BlockId block);
   // REQUIRES: the block is in a node; none of its children is held.
-  void Idle(BlockId block);
+  void MarkEvictable(BlockId block);
   // Takes out the idle node that has been idle longest. REQUIRES: num_idle() > 0.
   BlockId Evict();
   // Takes out a held node, for its sequence to write on. REQUIRES: it has no children.
-  void TakeOver(BlockId block);
+  void Detach(BlockId block);
 
   int64_t num_nodes() const { return static_cast<int64_t>(held_.size() + idle_.size()); }
   int64_t num_idle() const { return static_cast<int64_t>(idle_.size()); }

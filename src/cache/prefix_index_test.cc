@@ -95,7 +95,7 @@ TEST_F(PrefixIndexTest, ScopesShareNothingAndAnEmptyOneGoes) {
   EXPECT_EQ(index_.Find(other, Tokens{1, 2}, blocks), 2);
   EXPECT_EQ(blocks, Blocks{B(1)});
   EXPECT_EQ(index_.FirstConflict(other, Tokens{1, 2}, Blocks{B(0)}), 0u);
-  index_.Idle(B(0));
+  index_.MarkEvictable(B(0));
   EXPECT_EQ(index_.Evict(), B(0));  // Verify finds no root without children
   EXPECT_EQ(Find({1, 2}, {}), 0);
 }
@@ -142,16 +142,16 @@ TEST_F(PrefixIndexTest, TheLongestIdleGoesFirstAndALeafBeforeItsParent) {
   Add(B(0), {2, 2, 2, 2}, B(1));
   Add(B(0), {3, 3, 3, 3}, B(2));
   Add({}, {4}, B(3));
-  index_.Idle(B(2));
-  index_.Idle(B(3));
-  index_.Idle(B(1));
-  index_.Idle(B(0));
+  index_.MarkEvictable(B(2));
+  index_.MarkEvictable(B(3));
+  index_.MarkEvictable(B(1));
+  index_.MarkEvictable(B(0));
   EXPECT_EQ(index_.num_idle(), 4);
   index_.Hold(B(0));
   index_.Hold(B(2));  // a sequence with {1, 1, 1, 1, 3}
   EXPECT_EQ(index_.num_idle(), 2);
-  index_.Idle(B(2));
-  index_.Idle(B(0));
+  index_.MarkEvictable(B(2));
+  index_.MarkEvictable(B(0));
   Add({}, {4}, B(9));  // known: used once more
   for (const BlockId wanted : {B(1), B(2), B(0), B(3)}) EXPECT_EQ(index_.Evict(), wanted);
   EXPECT_EQ(index_.num_nodes(), 0);

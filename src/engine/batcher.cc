@@ -27,7 +27,7 @@ Result<std::unique_ptr<Batcher>> Batcher::Create(const Model& model, const Engin
   runner_options.kv_dtype = options.kv_dtype;
   runner_options.isa = options.isa;
   runner_options.num_threads = options.num_threads;
-  runner_options.max_slices = options.max_sequences;
+  runner_options.max_sequences = options.max_sequences;
   runner_options.max_batch_tokens =
       std::min(BatchTokens(options), options.max_sequences * context.tokens);
   KVICK_ASSIGN_OR_RETURN(auto runner, ModelRunner::Create(model, runner_options));
@@ -51,13 +51,13 @@ Batcher::Batcher(const Model& model, const EngineOptions& options, const Context
   model_scope_.Text("model", Fingerprint(model.parts().file))
       .Text("cache_dtype", DTypeName(runner_->kv_dtype()))
       .Text("isa", runner_->isa());
-  slices_.reserve(static_cast<size_t>(options.max_sequences));
-  taking_part_.reserve(static_cast<size_t>(options.max_sequences));
+  chunks_.reserve(static_cast<size_t>(options.max_sequences));
+  scheduled_.reserve(static_cast<size_t>(options.max_sequences));
 }
 
 PrefixScope Batcher::ScopeOf(const GenerateRequest& request) const {
   PrefixScope scope = model_scope_;
-  return scope.Text("tenant", request.tenant);
+  return scope.Text("cache_salt", request.cache_salt);
 }
 
 Status Batcher::Check(const GenerateRequest& request) const {
@@ -83,14 +83,14 @@ void Batcher::Add(RequestId id, GenerateRequest request, RequestCallbacks callba
       ActiveRequest{id, std::move(request), std::move(callbacks), std::move(scope), submitted});
   if (active->request.deadline) num_timed_ += active->request.num_samples;
   queue_has_ends_ |= active->request.max_new_tokens == 0;
-  scheduler_.Add(std::make_unique<Generation>(model_, active, context_.tokens));
+  scheduler_.Add(std::make_unique<Sequence>(model_, active, context_.tokens));
 }
 
 template <class Body>
-void Batcher::ForEachGeneration(Body&& body) const {
-  for (const Generations* generations : {&scheduler_.running(), &scheduler_.waiting()}) {
-    for (const auto& g : *generations) {
-      if (!g->is_finished()) body(*g);
+void Batcher::ForEachSequence(Body&& body) const {
+  for (const Sequences* sequences : {&scheduler_.running(), &scheduler_.waiting()}) {
+    for (const auto& sequence : *sequences) {
+      if (!sequence->is_finished()) body(*sequence);
     }
   }
 }
@@ -99,14 +99,14 @@ void Batcher::Cancel(std::span<const RequestId> ids) {
   if (ids.empty()) return;
   std::vector<RequestId> sorted(ids.begin(), ids.end());
   std::ranges::sort(sorted);
-  ForEachGeneration([&sorted](Generation& g) {
-    if (std::ranges::binary_search(sorted, g.request().id)) g.Cancel();
+  ForEachSequence([&sorted](Sequence& sequence) {
+    if (std::ranges::binary_search(sorted, sequence.request().id)) sequence.Cancel();
   });
   queue_has_ends_ = true;
 }
 
 void Batcher::CancelAll() {
-  ForEachGeneration([](Generation& g) { g.Cancel(); });
+  ForEachSequence([](Sequence& sequence) { sequence.Cancel(); });
   queue_has_ends_ = true;
 }
 
@@ -115,11 +115,12 @@ void Batcher::CancelAll() {
 void Batcher::EndWhatMustEnd() {
   if (num_timed_ > 0 || was_cancelled_by_callback_) {
     const Clock::time_point now = Clock::now();
-    ForEachGeneration([now](Generation& g) {
-      if (g.request().is_cancelled) {
-        g.Cancel();
-      } else if (g.request().request.deadline && *g.request().request.deadline <= now) {
-        g.Expire();
+    ForEachSequence([now](Sequence& sequence) {
+      if (sequence.request().is_cancelled) {
+        sequence.Cancel();
+      } else if (sequence.request().request.deadline &&
+                 *sequence.request().request.deadline <= now) {
+        sequence.Expire();
       }
     });
     queue_has_ends_ = true;
@@ -134,7 +135,7 @@ void Batcher::Step() {
   if (!has_work()) return;
   Status status = scheduler_.PlanStep();
   if (status) status = RunPass();
-  if (status) TakeTokens();
+  if (status) SampleNextTokens();
   if (!status) FailStep(status.error());
   TakeFinished();
   ++stats_.num_steps;
@@ -142,14 +143,14 @@ void Batcher::Step() {
 }
 
 Status Batcher::RunPass() {
-  slices_.clear();
-  taking_part_.clear();
-  for (const auto& g : scheduler_.running()) {
-    slices_.push_back({&*g->plan, g->tokens_now()});
-    taking_part_.push_back(g.get());
+  chunks_.clear();
+  scheduled_.clear();
+  for (const auto& sequence : scheduler_.running()) {
+    chunks_.push_back({&*sequence->plan, sequence->scheduled_tokens()});
+    scheduled_.push_back(sequence.get());
   }
   const Clock::time_point start = Clock::now();
-  KVICK_RETURN_IF_ERROR(runner_->Run(*cache_, slices_, LogitsOf::kLast, Logits(0, slices_.size())));
+  KVICK_RETURN_IF_ERROR(runner_->Run(*cache_, chunks_, LogitsOf::kLast, Logits(0, chunks_.size())));
   Count(start);
   return scheduler_.CommitStep();
 }
@@ -162,26 +163,27 @@ std::span<float> Batcher::Logits(size_t first_row, size_t num_rows) const {
 void Batcher::Count(Clock::time_point start) {
   int64_t num_tokens = 0;
   bool has_prompt = false;
-  for (const Generation* g : taking_part_) {
-    num_tokens += g->num_now;
-    has_prompt |= !g->is_decoding();
+  for (const Sequence* sequence : scheduled_) {
+    num_tokens += sequence->num_scheduled_tokens;
+    has_prompt |= !sequence->is_decoding();
   }
   (has_prompt ? stats_.prompt_tokens : stats_.decode_tokens) += num_tokens;
   (has_prompt ? stats_.prompt_us : stats_.decode_us) += MicrosecondsSince(start);
-  stats_.most_running = std::max(stats_.most_running, std::ssize(taking_part_));
+  stats_.max_running = std::max(stats_.max_running, std::ssize(scheduled_));
 }
 
 // The texts that have been taken in as a whole get their next token.
-void Batcher::TakeTokens() {
-  for (size_t row = 0; row < taking_part_.size(); ++row) {
-    Generation& g = *taking_part_[row];
-    const auto& on_prompt = g.request().callbacks.on_prompt;
-    if (on_prompt && !g.has_answered()) on_prompt(g.num_done, g.num_prompt_tokens());
-    if (g.num_left() > 0) continue;
+void Batcher::SampleNextTokens() {
+  for (size_t row = 0; row < scheduled_.size(); ++row) {
+    Sequence& sequence = *scheduled_[row];
+    const auto& on_prompt = sequence.request().callbacks.on_prompt;
+    if (on_prompt && !sequence.has_answered())
+      on_prompt(sequence.num_computed_tokens, sequence.num_prompt_tokens());
+    if (sequence.num_uncomputed_tokens() > 0) continue;
     const std::span<const float> logits = Logits(row, 1);
-    g.TakeToken(logits);
-    scheduler_.StartFollowers(g, logits);
-    was_cancelled_by_callback_ |= g.request().is_cancelled;
+    sequence.SampleNextToken(logits);
+    scheduler_.StartPendingSamples(sequence, logits);
+    was_cancelled_by_callback_ |= sequence.request().is_cancelled;
   }
   const KvUsage usage = cache_->Usage();
   if (usage.reserved_bytes >= stats_.peak.reserved_bytes) stats_.peak = usage;
@@ -190,8 +192,8 @@ void Batcher::TakeTokens() {
 // A pass that failed is nobody's in particular: all that hold blocks have failed.
 void Batcher::FailStep(const Error& error) {
   scheduler_.AbandonStep();
-  ForEachGeneration([&error](Generation& g) {
-    if (g.sequence) g.Fail(error);
+  ForEachSequence([&error](Sequence& sequence) {
+    if (sequence.cached_sequence) sequence.Fail(error);
   });
   queue_has_ends_ = true;
 }
@@ -201,22 +203,23 @@ void Batcher::TakeFinished() {
   auto finished =
       scheduler_.TakeFinished(among_all ? Scheduler::Among::kAll : Scheduler::Among::kRunning);
   KVICK_CHECK(finished.has_value());
-  for (auto& g : *finished) {
-    stats_.num_finished += g->num_texts();
-    if (g->request().request.deadline) num_timed_ -= g->num_texts();
-    ended_.push_back(std::move(g));
+  for (auto& sequence : *finished) {
+    stats_.num_finished += sequence->num_samples();
+    if (sequence->request().request.deadline) num_timed_ -= sequence->num_samples();
+    ended_.push_back(std::move(sequence));
   }
 }
 
 void Batcher::ReportEnds() {
-  for (const auto& g : std::exchange(ended_, {})) g->ReportEnd();
+  for (const auto& sequence : std::exchange(ended_, {})) sequence->ReportEnd();
 }
 
 EngineStats Batcher::stats() const {
   EngineStats stats = stats_;
   stats.num_preemptions = scheduler_.num_preemptions();
-  stats.num_waiting = scheduler_.num_waiting_texts();
-  for (const auto& g : scheduler_.running()) stats.num_waiting += g->num_followers();
+  stats.num_waiting = scheduler_.num_waiting_samples();
+  for (const auto& sequence : scheduler_.running())
+    stats.num_waiting += sequence->num_pending_samples();
   stats.num_running = std::ssize(scheduler_.running());
   stats.usage = cache_->Usage();
   stats.prefix = cache_->prefix_stats();

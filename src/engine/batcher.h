@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 #include "engine/context_size.h"
-#include "engine/generation.h"
 #include "engine/scheduler.h"
+#include "engine/sequence.h"
 #include "kvick/engine.h"
 #include "kvick/kv_cache.h"
 #include "kvick/model.h"
@@ -45,21 +45,21 @@ class Batcher {
   const KvCache& cache() const { return *cache_; }
   const ModelRunner& runner() const { return *runner_; }
   // Everything that is known of texts that have ended.
-  void ForgetPrefixes() { cache_->ForgetPrefixes(); }
+  void ClearPrefixCache() { cache_->ClearPrefixCache(); }
 
  private:
   Batcher(const Model& model, const EngineOptions& options, const ContextSize& context,
           std::unique_ptr<KvCache> cache, std::unique_ptr<ModelRunner> runner);
 
   PrefixScope ScopeOf(const GenerateRequest& request) const;
-  // Calls body(generation) for all texts that have not ended. Cost: a look at each.
+  // Calls body(sequence) for all texts that have not ended. Cost: a look at each.
   template <class Body>
-  void ForEachGeneration(Body&& body) const;
+  void ForEachSequence(Body&& body) const;
   void EndWhatMustEnd();
   Status RunPass();
   std::span<float> Logits(size_t first_row, size_t num_rows) const;
   void Count(Clock::time_point start);
-  void TakeTokens();
+  void SampleNextTokens();
   void FailStep(const Error& error);
   void TakeFinished();
 
@@ -70,11 +70,11 @@ class Batcher {
   std::unique_ptr<ModelRunner> runner_;
   Scheduler scheduler_;
   EngineStats stats_;
-  std::vector<RunnerSlice> slices_;
-  std::vector<Generation*> taking_part_;  // in the present pass, a row of logits each
-  MappedRegion logits_;                   // [max_sequences, V] f32
-  Generations ended_;                     // not told yet
-  int64_t num_timed_ = 0;                 // texts with a deadline that have not ended
+  std::vector<SequenceChunk> chunks_;
+  std::vector<Sequence*> scheduled_;  // in the present pass, a row of logits each
+  MappedRegion logits_;               // [max_sequences, V] f32
+  Sequences ended_;                   // not told yet
+  int64_t num_timed_ = 0;             // texts with a deadline that have not ended
   bool was_cancelled_by_callback_ = false;
   bool queue_has_ends_ = false;  // texts have ended that have not run
 };

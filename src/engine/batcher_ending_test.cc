@@ -160,17 +160,17 @@ TEST_F(EndingTest, AStopTextEndsARequestBeforeIt) {
   stopping.stop = {"no such text", whole.text.substr(begin, 4)};
   const size_t first = whole.text.find(stopping.stop[1]);
   WatchedBatcher batcher(*opened.model, {});
-  std::string heard;
+  std::string streamed;
   RequestCallbacks callbacks;
   callbacks.on_token = [&](const TokenEvent& event) {
-    heard += event.text;
+    streamed += event.text;
     return true;
   };
   const RequestId id = batcher.Add(stopping, callbacks);
   batcher.RunToEnd();
   EXPECT_EQ(batcher.result(id).finish_reason, FinishReason::kStop);
   EXPECT_EQ(batcher.result(id).text, whole.text.substr(0, first));
-  EXPECT_EQ(heard, batcher.result(id).text);
+  EXPECT_EQ(streamed, batcher.result(id).text);
   EXPECT_LT(batcher.result(id).tokens.size(), whole.tokens.size());
 }
 

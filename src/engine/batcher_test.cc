@@ -132,10 +132,10 @@ TEST_F(BatcherTest, ACacheOfWholeContextsRunsAsManyTextsAsItHolds) {
 
 TEST_F(BatcherTest, ALongPromptDelaysNoDecode) {
   WatchedBatcher batcher(model_, {.max_sequences = 3, .batch_tokens = 12});
-  std::vector<int64_t> heard(3);
+  std::vector<int64_t> num_events(3);
   const auto count = [&](size_t i) {
     RequestCallbacks callbacks;
-    callbacks.on_token = [&heard, i](const TokenEvent&) { return ++heard[i] > 0; };
+    callbacks.on_token = [&num_events, i](const TokenEvent&) { return ++num_events[i] > 0; };
     return callbacks;
   };
   const auto decoding = Request(3, 1, 60);
@@ -145,8 +145,8 @@ TEST_F(BatcherTest, ALongPromptDelaysNoDecode) {
   const RequestId c = batcher.Add(Request(10, 3, 4), count(2));
   for (int64_t step = 2; !batcher.has_result(b); ++step) {
     batcher.Step();
-    ASSERT_EQ(heard[0], step);
-    if (heard[1] == 0) {
+    ASSERT_EQ(num_events[0], step);
+    if (num_events[1] == 0) {
       EXPECT_EQ(batcher.num_tokens_of_step(), 12);
     }
   }
@@ -214,9 +214,9 @@ TEST_F(BatcherTest, ASampleIsTheRequestAloneWithItsSeed) {
 
 TEST_F(BatcherTest, TenantsFindOnlyWhatIsTheirs) {
   WatchedBatcher batcher(model_, {.max_sequences = 2});
-  const auto reused = [&](const std::string& tenant) {
+  const auto reused = [&](const std::string& cache_salt) {
     GenerateRequest request = Request(50, 1, 3);
-    request.tenant = tenant;
+    request.cache_salt = cache_salt;
     const RequestId id = batcher.Add(request);
     batcher.RunToEnd();
     ExpectAsAlone(batcher, id, request);
@@ -228,7 +228,7 @@ TEST_F(BatcherTest, TenantsFindOnlyWhatIsTheirs) {
   EXPECT_EQ(reused("a"), 49);  // all but the last, whose logits are wanted
   EXPECT_EQ(reused(""), 49);
   EXPECT_EQ(reused("ab"), 0);
-  batcher.batcher().ForgetPrefixes();
+  batcher.batcher().ClearPrefixCache();
   EXPECT_EQ(reused("a"), 0);
 }
 
@@ -237,7 +237,7 @@ TEST_F(BatcherTest, TenantsDoNotWaitForEachOther) {
   WatchedBatcher batcher(model_, {.max_sequences = 2});
   GenerateRequest request = Request(50, 1, 3);
   const RequestId a = batcher.Add(request);
-  request.tenant = "b";
+  request.cache_salt = "b";
   const RequestId b = batcher.Add(request);
   batcher.Step();
   EXPECT_EQ(batcher.num_tokens_of_step(), 100);
@@ -281,7 +281,7 @@ TEST_F(BatcherTest, ThousandsOfRequestsLeaveNothingBehind) {
                                   .batch_tokens = 64});
   for (uint32_t i = 0; i < 3000; ++i) {
     GenerateRequest request = Request(1 + i % 9, i % 500, 1 + i % 3);
-    request.tenant = std::to_string(i % 7);
+    request.cache_salt = std::to_string(i % 7);
     batcher.Add(std::move(request));
     if (i % 4 == 0) batcher.Step();
     ASSERT_FALSE(HasFailure());
@@ -290,7 +290,7 @@ TEST_F(BatcherTest, ThousandsOfRequestsLeaveNothingBehind) {
   const EngineStats stats = batcher.stats();
   EXPECT_EQ(stats.num_finished, 3000);
   EXPECT_LE(stats.prefix.num_indexed_blocks, 40);
-  batcher.batcher().ForgetPrefixes();
+  batcher.batcher().ClearPrefixCache();
   EXPECT_EQ(batcher.stats().prefix.num_indexed_blocks, 0);
   EXPECT_EQ(batcher.batcher().cache().num_free_blocks(), 40);
 }

@@ -8,9 +8,9 @@
 namespace kvick {
 namespace {
 
-constexpr int64_t kMostSequences = 1 << 16;
-constexpr int64_t kMostTokens = int64_t{1} << 31;
-constexpr int64_t kMostBytes = int64_t{1} << 50;
+constexpr int64_t kMaxSequences = 1 << 16;
+constexpr int64_t kMaxTokens = int64_t{1} << 31;
+constexpr int64_t kMaxBytes = int64_t{1} << 50;
 
 Status CheckRange(const char* name, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return {};
@@ -31,9 +31,9 @@ struct Budget {
   int64_t granule;  // tokens
 };
 
-Result<ContextSize> ChooseWithin(const Budget& budget, int64_t most_tokens) {
+Result<ContextSize> ChooseWithin(const Budget& budget, int64_t max_tokens) {
   const int64_t fit = budget.num_bytes / budget.token_bytes / budget.granule * budget.granule;
-  if (fit >= 1) return ContextSize{std::min(fit, most_tokens), fit < most_tokens};
+  if (fit >= 1) return ContextSize{std::min(fit, max_tokens), fit < max_tokens};
   return Fail(ErrorCode::kExhausted,
               "engine: a text of {} tokens, {} bytes a token, does not fit into the {} bytes that "
               "there are for it",
@@ -55,11 +55,11 @@ int64_t BatchTokens(const EngineOptions& options) {
 
 Result<ContextSize> ChooseContext(const ModelInfo& info, const EngineOptions& options,
                                   int64_t available_bytes) {
-  KVICK_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, 1, kMostSequences));
-  KVICK_RETURN_IF_ERROR(CheckRange("context_tokens", options.context_tokens, 0, kMostTokens));
-  KVICK_RETURN_IF_ERROR(CheckRange("block_tokens", options.block_tokens, 0, kMostTokens));
-  KVICK_RETURN_IF_ERROR(CheckRange("cache_bytes", options.cache_bytes, 0, kMostBytes));
-  KVICK_RETURN_IF_ERROR(CheckRange("batch_tokens", options.batch_tokens, 1, kMostTokens));
+  KVICK_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, 1, kMaxSequences));
+  KVICK_RETURN_IF_ERROR(CheckRange("context_tokens", options.context_tokens, 0, kMaxTokens));
+  KVICK_RETURN_IF_ERROR(CheckRange("block_tokens", options.block_tokens, 0, kMaxTokens));
+  KVICK_RETURN_IF_ERROR(CheckRange("cache_bytes", options.cache_bytes, 0, kMaxBytes));
+  KVICK_RETURN_IF_ERROR(CheckRange("batch_tokens", options.batch_tokens, 1, kMaxTokens));
   if (options.context_tokens > 0) return ContextSize{options.context_tokens, false};
   KVICK_ASSIGN_OR_RETURN(const int64_t token_bytes, CacheBytesPerToken(info, options.kv_dtype));
   const int64_t num_bytes =
@@ -70,7 +70,7 @@ Result<ContextSize> ChooseContext(const ModelInfo& info, const EngineOptions& op
 
 Result<ContextSize> ChooseUncachedContext(const ModelInfo& info, int64_t context_tokens,
                                           int64_t available_bytes) {
-  KVICK_RETURN_IF_ERROR(CheckRange("context_tokens", context_tokens, 0, kMostTokens));
+  KVICK_RETURN_IF_ERROR(CheckRange("context_tokens", context_tokens, 0, kMaxTokens));
   if (context_tokens > 0) return ContextSize{context_tokens, false};
   return ChooseWithin({available_bytes / 2, ActivationBytesPerToken(info), 1}, info.max_positions);
 }

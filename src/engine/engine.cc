@@ -143,7 +143,7 @@ std::string_view FinishReasonName(FinishReason reason) {
 }
 
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Engine::~Engine() { Shutdown(Pending::kCancel); }
+Engine::~Engine() { Shutdown(ShutdownMode::kAbort); }
 
 Result<std::unique_ptr<Engine>> Engine::Create(const Model& model, const EngineOptions& options) {
   auto state = std::make_unique<State>();
@@ -172,12 +172,12 @@ void Engine::Cancel(RequestId request) {
   state_->has_news.notify_one();
 }
 
-void Engine::Shutdown(Pending pending) {
+void Engine::Shutdown(ShutdownMode mode) {
   state_->CheckMayWait();
   {
     const std::lock_guard lock(state_->mutex);
     state_->is_shut_down = true;
-    state_->inbox.cancel_all |= pending == Pending::kCancel;
+    state_->inbox.cancel_all |= mode == ShutdownMode::kAbort;
     state_->has_news.notify_one();
   }
   const std::lock_guard lock(state_->joining);
@@ -202,12 +202,12 @@ Result<std::vector<GenerateResult>> Engine::Generate(std::span<const GenerateReq
   Results results(requests);
   std::vector<NewRequest> all;
   for (size_t i = 0; i < requests.size(); ++i) {
-    RequestCallbacks heard = callbacks[i];
-    heard.on_finish = [&results, i, also = callbacks[i].on_finish](GenerateResult result) {
+    RequestCallbacks own = callbacks[i];
+    own.on_finish = [&results, i, also = callbacks[i].on_finish](GenerateResult result) {
       if (also) also(result);
       results.Put(i, std::move(result));
     };
-    all.push_back({{}, requests[i], std::move(heard), {}});
+    all.push_back({{}, requests[i], std::move(own), {}});
   }
   KVICK_RETURN_IF_ERROR(state_->Enqueue(std::move(all)));
   std::vector<GenerateResult> texts = results.Wait();

@@ -97,7 +97,7 @@ class Walk {
       cancelled.may_be_cancelled = true;
       batcher_.batcher().Cancel(std::array{cancelled.id});
     } else if (action == 7 && Draw(0, 9) == 0) {
-      batcher_.batcher().ForgetPrefixes();
+      batcher_.batcher().ClearPrefixCache();
     } else if (action == 8 && Draw(0, 9) == 0) {
       for (Submitted& cancelled : submitted_) cancelled.may_be_cancelled = true;
       batcher_.batcher().CancelAll();
@@ -116,7 +116,7 @@ class Walk {
     }
     request.max_new_tokens = Draw(0, 9) == 0 ? 100 : Draw(0, 16);
     request.num_samples = Draw(0, 3) == 0 ? Draw(2, 5) : 1;
-    request.tenant = Draw(0, 3) == 0 ? "other" : "";
+    request.cache_salt = Draw(0, 3) == 0 ? "other" : "";
     request.sampling.seed = static_cast<uint64_t>(Draw(0, 3));
     if (Draw(0, 1) == 0) request.sampling.temperature = 0.8;
     if (Draw(0, 3) == 0) request.sampling.repetition_penalty = 1.3;

@@ -95,21 +95,21 @@ TEST(Engine, ATokenThatEndsATextEndsIt) {
   EXPECT_EQ(stopped.finish_reason, FinishReason::kStop);
   EXPECT_EQ(stopped.tokens, std::vector<int32_t>(tokens.begin(), first));
   GenerateRequest ignoring = Request(9, 4, 30);
-  ignoring.ignore_end = true;
+  ignoring.ignore_eos = true;
   EXPECT_EQ(RunAll(*ending, {}, {ignoring})[0].tokens, tokens);
 }
 
 TEST(Engine, CallbacksHearEveryTokenAndMayCancel) {
   const OpenedRandomLlama opened({});
   auto engine = Engine::Create(*opened.model, {.max_sequences = 2, .batch_tokens = 4}).value();
-  std::vector<std::vector<int32_t>> heard(2);
+  std::vector<std::vector<int32_t>> streamed(2);
   std::vector<std::vector<int64_t>> progress(2);
   std::vector<size_t> finished;
   std::vector<RequestCallbacks> callbacks(2);
   for (size_t i = 0; i < 2; ++i) {
     callbacks[i].on_token = [&, i](const TokenEvent& event) {
-      heard[i].push_back(event.token);
-      return !(i == 0 && heard[0].size() == 3);
+      streamed[i].push_back(event.token);
+      return !(i == 0 && streamed[0].size() == 3);
     };
     callbacks[i].on_finish = [&, i](const GenerateResult&) { finished.push_back(i); };
     callbacks[i].on_prompt = [&, i](int64_t done, int64_t total) {
@@ -122,11 +122,11 @@ TEST(Engine, CallbacksHearEveryTokenAndMayCancel) {
   EXPECT_EQ(results[0].finish_reason, FinishReason::kCancelled);
   EXPECT_EQ(results[1].finish_reason, FinishReason::kLength);
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(heard[i], results[i].tokens);
+    EXPECT_EQ(streamed[i], results[i].tokens);
     EXPECT_TRUE(std::is_sorted(progress[i].begin(), progress[i].end()));
     EXPECT_EQ(progress[i].back(), i == 0 ? 10 : 20);
   }
-  EXPECT_EQ(heard[0].size(), 3u);
+  EXPECT_EQ(streamed[0].size(), 3u);
   EXPECT_EQ(finished, (std::vector<size_t>{0, 1}));
 }
 

@@ -120,14 +120,14 @@ TEST_F(EngineThreadsTest, ShutdownFinishesWhatWasSubmitted) {
   for (uint32_t i = 0; i < 9; ++i) {
     ASSERT_TRUE(engine->Submit(Request(5, i, 10), ends.Callbacks()).has_value());
   }
-  engine->Shutdown(Pending::kFinish);
+  engine->Shutdown(ShutdownMode::kDrain);
   EXPECT_EQ(ends.num(), 9);
   EXPECT_EQ(ends.num_cancelled(), 0);
   EXPECT_EQ(engine->Submit(Request(5, 1, 5)).error().code, ErrorCode::kCancelled);
   EXPECT_EQ(engine->Generate(std::vector{Request(5, 1, 5)}).error().code, ErrorCode::kCancelled);
   engine->Cancel(RequestId{3});
-  engine->Shutdown(Pending::kFinish);
-  engine->Shutdown(Pending::kCancel);
+  engine->Shutdown(ShutdownMode::kDrain);
+  engine->Shutdown(ShutdownMode::kAbort);
   EXPECT_EQ(engine->stats().num_finished, 9);
 }
 
@@ -148,7 +148,7 @@ TEST_F(EngineThreadsTest, ShutdownCancelsWhatWasSubmitted) {
   for (uint32_t i = 0; i < 9; ++i) {
     ASSERT_TRUE(engine->Submit(Request(5, i, 250), callbacks).has_value());
   }
-  std::jthread shutdown([&engine] { engine->Shutdown(Pending::kCancel); });
+  std::jthread shutdown([&engine] { engine->Shutdown(ShutdownMode::kAbort); });
   while (engine->Submit(Request(5, 1, 250))) std::this_thread::yield();
   gate.set_value();
   shutdown.join();
@@ -162,7 +162,8 @@ TEST_F(EngineThreadsTest, ManyThreadsMayShutItDown) {
     ASSERT_TRUE(engine->Submit(Request(5, i, 250), ends.Callbacks()).has_value());
   }
   std::vector<std::jthread> threads;
-  for (const Pending pending : {Pending::kFinish, Pending::kCancel, Pending::kFinish}) {
+  for (const ShutdownMode pending :
+       {ShutdownMode::kDrain, ShutdownMode::kAbort, ShutdownMode::kDrain}) {
     threads.emplace_back([&engine, pending] { engine->Shutdown(pending); });
   }
   threads.clear();

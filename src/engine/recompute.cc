@@ -17,7 +17,7 @@ Result<std::unique_ptr<Recomputer>> Recomputer::Create(const Model& model,
   runner_options.kv_dtype = options.kv_dtype;
   runner_options.isa = options.isa;
   runner_options.num_threads = options.num_threads;
-  runner_options.max_slices = 1;
+  runner_options.max_sequences = 1;
   runner_options.max_batch_tokens = context.tokens;  // each pass takes in the whole text
   KVICK_ASSIGN_OR_RETURN(auto runner, ModelRunner::Create(model, runner_options));
   return std::unique_ptr<Recomputer>(new Recomputer(model, context, std::move(runner)));
@@ -27,35 +27,35 @@ Result<GenerateResult> Recomputer::Generate(const GenerateRequest& request,
                                             const RequestCallbacks& callbacks) {
   KVICK_RETURN_IF_ERROR(CheckRequest(request, model_, context_.tokens));
   GenerateResult result;
-  RequestCallbacks heard = callbacks;
-  heard.on_finish = [&](GenerateResult finished) {
+  RequestCallbacks own = callbacks;
+  own.on_finish = [&](GenerateResult finished) {
     if (callbacks.on_finish) callbacks.on_finish(finished);
     result = std::move(finished);
   };
   const auto active = std::make_shared<ActiveRequest>(
-      ActiveRequest{RequestId{1}, request, std::move(heard), {}, Clock::now()});
+      ActiveRequest{RequestId{1}, request, std::move(own), {}, Clock::now()});
   active->request.num_samples = 1;
-  Generation generation(model_, active, context_.tokens);
+  Sequence sequence(model_, active, context_.tokens);
   std::vector<float> logits(static_cast<size_t>(model_.info().vocab_size));
-  while (!generation.is_finished()) {
+  while (!sequence.is_finished()) {
     const Clock::time_point start = Clock::now();
-    KVICK_RETURN_IF_ERROR(runner_->RunUncached(generation.text(), LogitsOf::kLast, logits));
-    const bool is_prompt = !generation.has_answered();
+    KVICK_RETURN_IF_ERROR(runner_->RunUncached(sequence.token_ids(), LogitsOf::kLast, logits));
+    const bool is_prompt = !sequence.has_answered();
     (is_prompt ? stats_.prompt_tokens : stats_.decode_tokens) +=
-        is_prompt ? generation.num_tokens() : 1;
+        is_prompt ? sequence.num_tokens() : 1;
     (is_prompt ? stats_.prompt_us : stats_.decode_us) += MicrosecondsSince(start);
     if (is_prompt && callbacks.on_prompt) {
-      callbacks.on_prompt(generation.num_tokens(), generation.num_tokens());
+      callbacks.on_prompt(sequence.num_tokens(), sequence.num_tokens());
     }
-    generation.TakeToken(logits);
+    sequence.SampleNextToken(logits);
   }
-  generation.ReportEnd();
+  sequence.ReportEnd();
   if (result.error) return tl::unexpected(*result.error);
   return result;
 }
 
 Status Recomputer::Logits(std::span<const int32_t> tokens, std::span<float> logits,
-                          const std::function<void(int64_t num_done)>& on_progress) {
+                          const std::function<void(int64_t num_computed_tokens)>& on_progress) {
   KVICK_RETURN_IF_ERROR(CheckPrompt(tokens, model_.info(), context_.tokens));
   KVICK_RETURN_IF_ERROR(CheckLogitsSize(logits.size(), tokens.size(), model_.info()));
   const auto vocab_size = static_cast<size_t>(model_.info().vocab_size);

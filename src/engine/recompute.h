@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "engine/context_size.h"
-#include "engine/generation.h"
+#include "engine/sequence.h"
 #include "kvick/engine.h"
 #include "kvick/model.h"
 #include "kvick/status.h"

@@ -39,18 +39,18 @@ Status CheckRequest(const GenerateRequest& request, const Model& model, int64_t 
     return Fail(ErrorCode::kInvalidArgument, "engine: max_new_tokens is {}, 0 or more is wanted",
                 request.max_new_tokens);
   }
-  constexpr int64_t kMostSamples = 1 << 16;
-  if (request.num_samples < 1 || request.num_samples > kMostSamples) {
+  constexpr int64_t kMaxSamples = 1 << 16;
+  if (request.num_samples < 1 || request.num_samples > kMaxSamples) {
     return Fail(ErrorCode::kInvalidArgument, "engine: num_samples is {}, 1 to {} is possible",
-                request.num_samples, kMostSamples);
+                request.num_samples, kMaxSamples);
   }
   if (!request.stop.empty() && !model.has_tokenizer()) {
     return Fail(ErrorCode::kInvalidArgument,
-                "engine: stop texts are wanted of a model without a tokenizer");
+                "engine: stop strings are wanted of a model without a tokenizer");
   }
   const auto is_empty = [](const std::string& stop) { return stop.empty(); };
   if (std::any_of(request.stop.begin(), request.stop.end(), is_empty)) {
-    return Fail(ErrorCode::kInvalidArgument, "engine: a stop text is empty");
+    return Fail(ErrorCode::kInvalidArgument, "engine: a stop string is empty");
   }
   return {};
 }

@@ -18,7 +18,7 @@ Status CheckPrompt(std::span<const int32_t> prompt, const ModelInfo& info, int64
 Status CheckLogitsSize(size_t num_logits, size_t num_tokens, const ModelInfo& info);
 
 // Errors  invalid_argument: an empty prompt or one longer than the context, a token out of the
-//         vocabulary, an option out of its range, a stop text that is empty or cannot be found
+//         vocabulary, an option out of its range, a stop string that is empty or cannot be found
 Status CheckRequest(const GenerateRequest& request, const Model& model, int64_t context_tokens);
 
 }  // namespace kvick

@@ -36,11 +36,11 @@ Status CheckSampling(const SamplingOptions& options, int64_t vocab_size) {
                   "sampling: a bias of token {}, the vocabulary is 0 to {}", bias.token,
                   vocab_size - 1);
     }
-    constexpr float kMostBias = 1e30f;  // so that sums are finite
-    if (!(std::abs(bias.bias) <= kMostBias) && bias.bias != -INFINITY) {
+    constexpr float kMaxBias = 1e30f;  // so that sums are finite
+    if (!(std::abs(bias.bias) <= kMaxBias) && bias.bias != -INFINITY) {
       return Fail(ErrorCode::kInvalidArgument,
                   "sampling: the bias of token {} is {}, {} to {} or -inf is wanted", bias.token,
-                  bias.bias, -kMostBias, kMostBias);
+                  bias.bias, -kMaxBias, kMaxBias);
     }
   }
   return {};

@@ -11,23 +11,23 @@
 namespace kvick {
 namespace {
 
-void InsertByAge(Generations& generations, std::unique_ptr<Generation> generation) {
+void InsertByAge(Sequences& sequences, std::unique_ptr<Sequence> sequence) {
   const auto place =
-      std::upper_bound(generations.begin(), generations.end(), generation,
+      std::upper_bound(sequences.begin(), sequences.end(), sequence,
                        [](const auto& a, const auto& b) { return a->IsOlderThan(*b); });
-  generations.insert(place, std::move(generation));
+  sequences.insert(place, std::move(sequence));
 }
 
-void MoveFinished(Generations& from, Generations& to) {
-  const auto first = std::stable_partition(from.begin(), from.end(),
-                                           [](const auto& g) { return !g->is_finished(); });
+void MoveFinished(Sequences& from, Sequences& to) {
+  const auto first = std::stable_partition(
+      from.begin(), from.end(), [](const auto& sequence) { return !sequence->is_finished(); });
   std::move(first, from.end(), std::back_inserter(to));
   from.erase(first, from.end());
 }
 
 // What is looked up: all but the last token, whose logits are wanted.
-std::span<const int32_t> LookedUp(const Generation& g) {
-  return g.text().first(static_cast<size_t>(g.num_tokens() - 1));
+std::span<const int32_t> LookedUp(const Sequence& sequence) {
+  return sequence.token_ids().first(static_cast<size_t>(sequence.num_tokens() - 1));
 }
 
 }  // namespace
@@ -37,37 +37,38 @@ Scheduler::Scheduler(KvCache& cache, const SchedulerLimits& limits)
   KVICK_CHECK(limits.batch_tokens >= limits.max_running);
 }
 
-void Scheduler::Add(std::unique_ptr<Generation> generation) {
-  num_waiting_texts_ += generation->num_texts();
-  InsertByAge(waiting_, std::move(generation));
+void Scheduler::Add(std::unique_ptr<Sequence> sequence) {
+  num_waiting_samples_ += sequence->num_samples();
+  InsertByAge(waiting_, std::move(sequence));
 }
 
 Status Scheduler::PlanStep() {
-  ShareOut();
+  AssignTokenBudget();
   const int64_t preemptions_before = num_preemptions_;
   for (size_t i = 0; i < running_.size(); ++i) KVICK_RETURN_IF_ERROR(ReserveOrPreempt(i));
   if (num_preemptions_ > preemptions_before) return {};
-  int64_t room = limits_.batch_tokens;
-  for (const auto& g : running_) room -= g->num_now;
-  return AdmitWaiting(room);
+  int64_t token_budget = limits_.batch_tokens;
+  for (const auto& sequence : running_) token_budget -= sequence->num_scheduled_tokens;
+  return AdmitWaiting(token_budget);
 }
 
 // One token each; what is left to those that have more, in order of age.
-void Scheduler::ShareOut() {
-  int64_t room = limits_.batch_tokens - std::ssize(running_);
-  for (const auto& g : running_) {
-    g->num_now = 1 + std::min(g->num_left() - 1, room);
-    room -= g->num_now - 1;
+void Scheduler::AssignTokenBudget() {
+  int64_t token_budget = limits_.batch_tokens - std::ssize(running_);
+  for (const auto& sequence : running_) {
+    sequence->num_scheduled_tokens =
+        1 + std::min(sequence->num_uncomputed_tokens() - 1, token_budget);
+    token_budget -= sequence->num_scheduled_tokens - 1;
   }
 }
 
 // The youngest steps aside until there is room: at the last the text itself.
 Status Scheduler::ReserveOrPreempt(size_t running_idx) {
   while (running_idx < running_.size()) {
-    Generation& g = *running_[running_idx];
-    auto plan = cache_.Reserve(*g.sequence, g.num_now);
+    Sequence& sequence = *running_[running_idx];
+    auto plan = cache_.Reserve(*sequence.cached_sequence, sequence.num_scheduled_tokens);
     if (plan) {
-      g.plan = *std::move(plan);
+      sequence.plan = *std::move(plan);
       return {};
     }
     const bool is_alone = running_.size() == 1;
@@ -78,43 +79,46 @@ Status Scheduler::ReserveOrPreempt(size_t running_idx) {
 }
 
 Status Scheduler::Preempt() {
-  std::unique_ptr<Generation> youngest = std::move(running_.back());
+  std::unique_ptr<Sequence> youngest = std::move(running_.back());
   running_.pop_back();
   ++youngest->result().num_preemptions;
   ++num_preemptions_;
-  Generation& preempted = *youngest;
+  Sequence& preempted = *youngest;
   Add(std::move(youngest));
   return Release(preempted);
 }
 
-Status Scheduler::AdmitWaiting(int64_t room) {
-  while (!waiting_.empty() && room > 0 && std::ssize(running_) < limits_.max_running) {
-    Generation& oldest = *waiting_.front();
+Status Scheduler::AdmitWaiting(int64_t token_budget) {
+  while (!waiting_.empty() && token_budget > 0 && std::ssize(running_) < limits_.max_running) {
+    Sequence& oldest = *waiting_.front();
     if (!CanAdmit(oldest)) return {};
-    KVICK_RETURN_IF_ERROR(Admit(oldest, room));
-    room -= oldest.num_now;
-    num_waiting_texts_ -= oldest.num_texts();
+    KVICK_RETURN_IF_ERROR(Admit(oldest, token_budget));
+    token_budget -= oldest.num_scheduled_tokens;
+    num_waiting_samples_ -= oldest.num_samples();
     InsertByAge(running_, std::move(waiting_.front()));
     waiting_.pop_front();
   }
   return {};
 }
 
-Status Scheduler::Admit(Generation& g, int64_t room) {
-  g.sequence = reuses_prefixes() ? cache_.CreateSequence(g.request().scope, LookedUp(g))
-                                 : cache_.CreateSequence();
-  KVICK_ASSIGN_OR_RETURN(g.num_done, cache_.Length(*g.sequence));
-  if (g.result().num_preemptions == 0) g.result().num_reused_tokens = g.num_done;
-  g.num_now = std::min(g.num_left(), room);
-  KVICK_ASSIGN_OR_RETURN(g.plan, cache_.Reserve(*g.sequence, g.num_now));
+Status Scheduler::Admit(Sequence& sequence, int64_t token_budget) {
+  sequence.cached_sequence =
+      reuses_prefixes() ? cache_.CreateSequence(sequence.request().scope, LookedUp(sequence))
+                        : cache_.CreateSequence();
+  KVICK_ASSIGN_OR_RETURN(sequence.num_computed_tokens, cache_.Length(*sequence.cached_sequence));
+  if (sequence.result().num_preemptions == 0)
+    sequence.result().num_reused_tokens = sequence.num_computed_tokens;
+  sequence.num_scheduled_tokens = std::min(sequence.num_uncomputed_tokens(), token_budget);
+  KVICK_ASSIGN_OR_RETURN(sequence.plan,
+                         cache_.Reserve(*sequence.cached_sequence, sequence.num_scheduled_tokens));
   return {};
 }
 
-bool Scheduler::CanAdmit(const Generation& g) const {
+bool Scheduler::CanAdmit(const Sequence& sequence) const {
   if (running_.empty()) return true;  // alone it fits
   PrefixMatch match;
-  if (reuses_prefixes()) match = cache_.FindPrefix(g.request().scope, LookedUp(g));
-  if (IsBeingComputed(g, match.num_tokens)) return false;
+  if (reuses_prefixes()) match = cache_.FindPrefix(sequence.request().scope, LookedUp(sequence));
+  if (IsBeingComputed(sequence, match.num_tokens)) return false;
   const int64_t block_tokens = cache_.config().block_tokens;
   const int64_t num_shared = match.num_tokens / block_tokens;
   // Blocks that only wait to be reused are no longer to be had once the text holds them, but for a
@@ -122,37 +126,39 @@ bool Scheduler::CanAdmit(const Generation& g) const {
   const bool is_last_in_part = match.num_tokens % block_tokens != 0;
   const int64_t num_held =
       std::max<int64_t>(0, match.num_evictable_blocks - (is_last_in_part ? 1 : 0));
-  return HasRoom(BlocksFor(g.num_tokens() + 1) - num_shared + num_held);
+  return HasRoom(BlocksFor(sequence.num_tokens() + 1) - num_shared + num_held);
 }
 
-bool Scheduler::IsBeingComputed(const Generation& g, int64_t num_cached) const {
+bool Scheduler::IsBeingComputed(const Sequence& sequence, int64_t num_cached) const {
   if (!reuses_prefixes()) return false;
   const int64_t block_tokens = cache_.config().block_tokens;
   return std::any_of(running_.begin(), running_.end(), [&](const auto& other) {
-    if (other->is_decoding() || !(other->request().scope == g.request().scope)) return false;
-    return NumCommonTokens(other->text(), LookedUp(g)) / block_tokens * block_tokens > num_cached;
+    if (other->is_decoding() || !(other->request().scope == sequence.request().scope)) return false;
+    return NumCommonTokens(other->token_ids(), LookedUp(sequence)) / block_tokens * block_tokens >
+           num_cached;
   });
 }
 
 bool Scheduler::HasRoom(int64_t num_blocks) const {
-  const int64_t num_growing = std::ranges::count_if(running_, [this](const auto& g) {
-    return BlocksFor(g->most_tokens()) > BlocksFor(g->num_tokens() + 1);
+  const int64_t num_growing = std::ranges::count_if(running_, [this](const auto& sequence) {
+    return BlocksFor(sequence->max_tokens()) > BlocksFor(sequence->num_tokens() + 1);
   });
   return num_blocks + NumPromisedBlocks() + num_growing <= cache_.num_available_blocks();
 }
 
 int64_t Scheduler::NumPromisedBlocks() const {
   int64_t num_blocks = 0;
-  for (const auto& g : running_) {
-    num_blocks +=
-        std::max<int64_t>(0, BlocksFor(g->num_tokens() + 1) - BlocksFor(g->num_done + g->num_now));
-    if (g->shares_last_block) ++num_blocks;
+  for (const auto& sequence : running_) {
+    num_blocks += std::max<int64_t>(
+        0, BlocksFor(sequence->num_tokens() + 1) -
+               BlocksFor(sequence->num_computed_tokens + sequence->num_scheduled_tokens));
+    if (sequence->shares_last_block) ++num_blocks;
   }
   return num_blocks;
 }
 
-bool Scheduler::LastBlockIsPart(const Generation& g) const {
-  return g.num_done % cache_.config().block_tokens != 0;
+bool Scheduler::LastBlockIsPart(const Sequence& sequence) const {
+  return sequence.num_computed_tokens % cache_.config().block_tokens != 0;
 }
 
 int64_t Scheduler::BlocksFor(int64_t num_tokens) const {
@@ -160,71 +166,74 @@ int64_t Scheduler::BlocksFor(int64_t num_tokens) const {
 }
 
 Status Scheduler::CommitStep() {
-  for (const auto& g : running_) {
-    KVICK_RETURN_IF_ERROR(cache_.Commit(*std::exchange(g->plan, std::nullopt)));
-    const bool was_decoding = g->is_decoding();
-    g->num_done += std::exchange(g->num_now, 0);
-    g->shares_last_block = false;
+  for (const auto& sequence : running_) {
+    KVICK_RETURN_IF_ERROR(cache_.Commit(*std::exchange(sequence->plan, std::nullopt)));
+    const bool was_decoding = sequence->is_decoding();
+    sequence->num_computed_tokens += std::exchange(sequence->num_scheduled_tokens, 0);
+    sequence->shares_last_block = false;
     if (was_decoding || !reuses_prefixes()) continue;
-    const auto tokens = g->text().first(static_cast<size_t>(g->num_done));
-    KVICK_RETURN_IF_ERROR(cache_.Publish(*g->sequence, g->request().scope, tokens));
+    const auto tokens =
+        sequence->token_ids().first(static_cast<size_t>(sequence->num_computed_tokens));
+    KVICK_RETURN_IF_ERROR(
+        cache_.CachePrefix(*sequence->cached_sequence, sequence->request().scope, tokens));
   }
   return {};
 }
 
 void Scheduler::AbandonStep() {
-  for (const auto& g : running_) {
-    g->plan.reset();
-    g->num_now = 0;
+  for (const auto& sequence : running_) {
+    sequence->plan.reset();
+    sequence->num_scheduled_tokens = 0;
   }
 }
 
-void Scheduler::StartFollowers(Generation& leader, std::span<const float> logits) {
-  while (leader.num_followers() > 0 && !leader.request().is_cancelled) {
-    std::unique_ptr<Generation> follower = leader.TakeFollower();
+void Scheduler::StartPendingSamples(Sequence& leader, std::span<const float> logits) {
+  while (leader.num_pending_samples() > 0 && !leader.request().is_cancelled) {
+    std::unique_ptr<Sequence> sample = leader.TakePendingSample();
     if (!CanFork(leader)) {
-      leader.LeaveFollowersTo(*follower);
-      return Add(std::move(follower));
+      leader.HandOverSamples(*sample);
+      return Add(std::move(sample));
     }
-    Fork(leader, std::move(follower)).TakeToken(logits);
+    Fork(leader, std::move(sample)).SampleNextToken(logits);
   }
 }
 
-bool Scheduler::CanFork(const Generation& leader) const {
+bool Scheduler::CanFork(const Sequence& leader) const {
   const bool is_first = LastBlockIsPart(leader) && !leader.shares_last_block;
   return std::ssize(running_) < limits_.max_running && HasRoom(is_first ? 2 : 1);
 }
 
-Generation& Scheduler::Fork(Generation& leader, std::unique_ptr<Generation> follower) {
-  const auto sequence = cache_.Fork(*leader.sequence);
-  KVICK_CHECK(sequence.has_value());
-  follower->sequence = *sequence;
-  follower->num_done = leader.num_done;
-  follower->shares_last_block = leader.shares_last_block = LastBlockIsPart(leader);
-  follower->result().num_reused_tokens = leader.num_done;
-  Generation& forked = *follower;
-  InsertByAge(running_, std::move(follower));
+Sequence& Scheduler::Fork(Sequence& leader, std::unique_ptr<Sequence> sample) {
+  const auto forked_id = cache_.Fork(*leader.cached_sequence);
+  KVICK_CHECK(forked_id.has_value());
+  sample->cached_sequence = *forked_id;
+  sample->num_computed_tokens = leader.num_computed_tokens;
+  sample->shares_last_block = leader.shares_last_block = LastBlockIsPart(leader);
+  sample->result().num_reused_tokens = leader.num_computed_tokens;
+  Sequence& forked = *sample;
+  InsertByAge(running_, std::move(sample));
   return forked;
 }
 
-Result<Generations> Scheduler::TakeFinished(Among among) {
-  Generations finished;
+Result<Sequences> Scheduler::TakeFinished(Among among) {
+  Sequences finished;
   if (among == Among::kAll) {
     MoveFinished(waiting_, finished);
-    for (const auto& g : finished) num_waiting_texts_ -= g->num_texts();
+    for (const auto& sequence : finished) num_waiting_samples_ -= sequence->num_samples();
   }
   MoveFinished(running_, finished);
-  for (const auto& g : finished) {
-    if (g->sequence) KVICK_RETURN_IF_ERROR(Release(*g));
+  for (const auto& sequence : finished) {
+    if (sequence->cached_sequence) KVICK_RETURN_IF_ERROR(Release(*sequence));
   }
   return finished;
 }
 
-Status Scheduler::Release(Generation& g) {
-  const SequenceId sequence = *std::exchange(g.sequence, std::nullopt);
-  const auto tokens = g.text().first(static_cast<size_t>(std::exchange(g.num_done, 0)));
-  if (!reuses_prefixes()) return cache_.Drop(sequence);
-  return cache_.Retire(sequence, g.request().scope, tokens);
+Status Scheduler::Release(Sequence& sequence) {
+  const SequenceId id = *std::exchange(sequence.cached_sequence, std::nullopt);
+  const auto tokens = sequence.token_ids().first(
+      static_cast<size_t>(std::exchange(sequence.num_computed_tokens, 0)));
+  if (!reuses_prefixes()) return cache_.Drop(id);
+  return cache_.FinishAndCache(id, sequence.request().scope, tokens);
 }
 
 }  // namespace kvick

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/generation.h"
+#include "engine/sequence.h"
 #include "kvick/engine.h"
 #include "kvick/kv_cache.h"
 
@@ -22,7 +22,7 @@ struct SchedulerLimits {
 // Decides who takes part in a step and with how many tokens, and finds them blocks.
 //
 //   * Every running text takes part with at least one token, the oldest first in everything; what
-//     room the step has left goes to prompts. So a long prompt delays nobody who answers.
+//     budget the step has left goes to prompts. So a long prompt delays nobody who answers.
 //   * Those that wait are admitted in order of age, none before an older one, and only into blocks
 //     that are there for the whole of it: counted, not tried.
 //   * One that begins as another whose prompt is under way waits to find that beginning done.
@@ -37,58 +37,60 @@ class Scheduler {
   Scheduler(KvCache& cache, const SchedulerLimits& limits);
 
   // Puts a text into the queue, where its age belongs.
-  void Add(std::unique_ptr<Generation> generation);
+  void Add(std::unique_ptr<Sequence> sequence);
   // Gives every running text its tokens and their plan. Errors: internal.
   Status PlanStep();
   // Commits the plans, whose keys and values are written. Errors: internal.
   Status CommitStep();
   // Drops the plans of a step that failed.
   void AbandonStep();
-  // Runs the followers of a text that has taken in their prompt from its blocks, each of which
-  // takes its first token from `logits`: as many as there is room for. Of those that have to wait
-  // the first leads the others.
-  void StartFollowers(Generation& leader, std::span<const float> logits);
+  // Runs the pending samples of a text that has taken in their prompt from its blocks, each of
+  // which takes its first token from `logits`: as many as there is room for. Of those that
+  // have to wait the first leads the others.
+  void StartPendingSamples(Sequence& leader, std::span<const float> logits);
   enum class Among { kRunning, kAll };
   // Takes out those that are finished. Their tokens stay findable. Cost: a look at each.
   // Errors: internal.
-  Result<Generations> TakeFinished(Among among);
+  Result<Sequences> TakeFinished(Among among);
 
-  const Generations& running() const { return running_; }
-  const Generations& waiting() const { return waiting_; }
-  int64_t num_waiting_texts() const { return num_waiting_texts_; }  // followers among them
+  const Sequences& running() const { return running_; }
+  const Sequences& waiting() const { return waiting_; }
+  int64_t num_waiting_samples() const {
+    return num_waiting_samples_;
+  }  // pending samples among them
   int64_t num_preemptions() const { return num_preemptions_; }
 
  private:
   bool reuses_prefixes() const { return limits_.prefix_reuse == PrefixReuse::kOn; }
   int64_t BlocksFor(int64_t num_tokens) const;
-  bool LastBlockIsPart(const Generation& generation) const;
+  bool LastBlockIsPart(const Sequence& sequence) const;
   // Blocks that the running texts are still without, for all that they have and one token more;
   // a last block that is shared is one to copy.
   int64_t NumPromisedBlocks() const;
   // Whether there are so many blocks beyond those promised, and one for each text that may yet
   // grow.
   bool HasRoom(int64_t num_blocks) const;
-  bool CanAdmit(const Generation& generation) const;
+  bool CanAdmit(const Sequence& sequence) const;
   // Whether a prompt that is under way will leave more of this text in the cache than is there.
-  bool IsBeingComputed(const Generation& generation, int64_t num_cached) const;
-  void ShareOut();
+  bool IsBeingComputed(const Sequence& sequence, int64_t num_cached) const;
+  void AssignTokenBudget();
   // Whether one more text can run from the blocks of another. What both write into a last block
   // that they share, each writes into a copy: the block itself is held until the step is committed.
-  bool CanFork(const Generation& leader) const;
+  bool CanFork(const Sequence& leader) const;
   // REQUIRES: CanFork().
-  Generation& Fork(Generation& leader, std::unique_ptr<Generation> follower);
+  Sequence& Fork(Sequence& leader, std::unique_ptr<Sequence> sample);
   Status ReserveOrPreempt(size_t running_idx);
   Status Preempt();
-  Status AdmitWaiting(int64_t room);
-  Status Admit(Generation& generation, int64_t room);
+  Status AdmitWaiting(int64_t token_budget);
+  Status Admit(Sequence& sequence, int64_t token_budget);
   // Ends the text's sequence.
-  Status Release(Generation& generation);
+  Status Release(Sequence& sequence);
 
   KvCache& cache_;
   SchedulerLimits limits_;
-  Generations running_;  // the oldest first
-  Generations waiting_;  // the oldest first
-  int64_t num_waiting_texts_ = 0;
+  Sequences running_;  // the oldest first
+  Sequences waiting_;  // the oldest first
+  int64_t num_waiting_samples_ = 0;
   int64_t num_preemptions_ = 0;
 };
 

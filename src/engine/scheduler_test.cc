@@ -35,7 +35,7 @@ class ScheduleTest : public ::testing::Test {
     const auto active = std::make_shared<ActiveRequest>();
     active->id = RequestId{++last_id_};
     active->request = std::move(request);
-    scheduler_->Add(std::make_unique<Generation>(*opened_.model, active, limits_.context_tokens));
+    scheduler_->Add(std::make_unique<Sequence>(*opened_.model, active, limits_.context_tokens));
   }
 
   bool has_work() const {
@@ -48,17 +48,17 @@ class ScheduleTest : public ::testing::Test {
     EXPECT_TRUE(planned.has_value()) << (planned ? "" : planned.error().message);
     if (!planned) return {};
     std::vector<int64_t> tokens;
-    std::vector<Generation*> taking_part;
+    std::vector<Sequence*> taking_part;
     for (const auto& g : scheduler_->running()) {
       Write(*g->plan);
-      tokens.push_back(g->num_now);
+      tokens.push_back(g->num_scheduled_tokens);
       taking_part.push_back(g.get());
     }
     EXPECT_TRUE(scheduler_->CommitStep().has_value());
-    for (Generation* g : taking_part) {
-      if (g->num_left() == 0) TakeToken(*g);
+    for (Sequence* g : taking_part) {
+      if (g->num_uncomputed_tokens() == 0) SampleNextToken(*g);
     }
-    Generations finished = scheduler_->TakeFinished(Scheduler::Among::kAll).value();
+    Sequences finished = scheduler_->TakeFinished(Scheduler::Among::kAll).value();
     for (auto& g : finished) ended_.push_back(std::move(g));
     const Status verified = cache_->Verify();
     EXPECT_TRUE(verified.has_value()) << (verified ? "" : verified.error().message);
@@ -68,7 +68,7 @@ class ScheduleTest : public ::testing::Test {
 
   KvCache& cache() { return *cache_; }
   Scheduler& scheduler() { return *scheduler_; }
-  const Generations& ended() const { return ended_; }
+  const Sequences& ended() const { return ended_; }
 
  private:
   void Write(WritePlan& plan) {
@@ -77,11 +77,11 @@ class ScheduleTest : public ::testing::Test {
     EXPECT_TRUE(cache_->Write(plan, 0, view, view).has_value());
   }
 
-  void TakeToken(Generation& g) {
+  void SampleNextToken(Sequence& g) {
     std::vector<float> logits(kVocab, 0.0f);
     logits[random_() % kVocab] = 1;
-    g.TakeToken(logits);
-    scheduler_->StartFollowers(g, logits);
+    g.SampleNextToken(logits);
+    scheduler_->StartPendingSamples(g, logits);
   }
 
   const testing::OpenedRandomLlama opened_{testing::SmallLlama()};
@@ -90,7 +90,7 @@ class ScheduleTest : public ::testing::Test {
   std::unique_ptr<Scheduler> scheduler_;
   std::mt19937 random_{1};
   uint64_t last_id_ = 0;
-  Generations ended_;
+  Sequences ended_;
 };
 
 TEST_F(ScheduleTest, DecodingComesFirstAndPromptsTakeTheRest) {
@@ -155,12 +155,13 @@ TEST_F(ScheduleTest, TheOldestThatRunsAlwaysGetsFurther) {
     }
     for (int num_steps = 0; has_work(); ++num_steps) {
       ASSERT_LT(num_steps, 1000);
-      const Generation* oldest =
+      const Sequence* oldest =
           scheduler().running().empty() ? nullptr : scheduler().running().front().get();
-      const int64_t before = oldest == nullptr ? 0 : oldest->num_done + oldest->num_tokens();
+      const int64_t before =
+          oldest == nullptr ? 0 : oldest->num_computed_tokens + oldest->num_tokens();
       Step();
       if (oldest == nullptr || oldest->is_finished()) continue;
-      ASSERT_GT(oldest->num_done + oldest->num_tokens(), before);
+      ASSERT_GT(oldest->num_computed_tokens + oldest->num_tokens(), before);
     }
     ASSERT_EQ(ended().size(), 12u);
     EXPECT_EQ(cache().num_available_blocks(), cache().config().num_blocks);

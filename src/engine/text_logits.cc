@@ -18,7 +18,7 @@ Result<std::unique_ptr<TextLogits>> TextLogits::Create(const Model& model,
   runner_options.kv_dtype = options.kv_dtype;
   runner_options.isa = options.isa;
   runner_options.num_threads = options.num_threads;
-  runner_options.max_slices = 1;
+  runner_options.max_sequences = 1;
   made->chunk_tokens_ = std::min(options.batch_tokens, made->context_.tokens);
   runner_options.max_batch_tokens = made->chunk_tokens_;
   KVICK_ASSIGN_OR_RETURN(made->runner_, ModelRunner::Create(model, runner_options));
@@ -45,9 +45,9 @@ Status TextLogits::RunChunks(SequenceId sequence, std::span<const int32_t> token
   for (size_t i = 0; i < tokens.size(); i += chunk) {
     const size_t num = std::min(chunk, tokens.size() - i);
     KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache_->Reserve(sequence, static_cast<int64_t>(num)));
-    const RunnerSlice slice{&plan, tokens.subspan(i, num)};
+    const SequenceChunk chunk{&plan, tokens.subspan(i, num)};
     KVICK_RETURN_IF_ERROR(
-        runner_->Run(*cache_, {&slice, 1}, LogitsOf::kAll, logits.subspan(i * width, num * width)));
+        runner_->Run(*cache_, {&chunk, 1}, LogitsOf::kAll, logits.subspan(i * width, num * width)));
     KVICK_RETURN_IF_ERROR(cache_->Commit(std::move(plan)));
     if (on_progress) on_progress(static_cast<int64_t>(i + num));
   }

@@ -30,7 +30,7 @@ Status CheckIds(const Vocabulary& vocabulary, const TokenizerData& data) {
     if (id) KVICK_RETURN_IF_ERROR(CheckId(vocabulary, name, *id));
   }
   const std::pair<std::string_view, const std::vector<int32_t>*> lists[] = {
-      {"end", &data.end_ids}, {"first", &data.prefix_ids}, {"last", &data.suffix_ids}};
+      {"end", &data.eos_ids}, {"first", &data.prefix_ids}, {"last", &data.suffix_ids}};
   for (const auto& [name, ids] : lists) {
     for (int32_t id : *ids) KVICK_RETURN_IF_ERROR(CheckId(vocabulary, name, id));
   }
@@ -43,8 +43,8 @@ constexpr std::string_view kEndPieces[] = {
     "<|end|>",    "<end_of_turn>", "<EOT>",           "_<EOT>",        "<end_of_utterance>",
 };
 
-std::vector<int32_t> EndIds(const TokenizerData& data) {
-  std::vector<int32_t> ids = data.end_ids;
+std::vector<int32_t> EosIds(const TokenizerData& data) {
+  std::vector<int32_t> ids = data.eos_ids;
   if (data.eos_id) ids.push_back(*data.eos_id);
   for (size_t i = 0; i < std::min(data.pieces.size(), data.types.size()); ++i) {
     const bool special =
@@ -80,7 +80,7 @@ bool CanCutAtSpaces(const Vocabulary& vocabulary, PieceSpelling spelling) {
 }  // namespace
 
 Result<Tokenizer> Tokenizer::Create(TokenizerData data) {
-  std::vector<int32_t> end_ids = EndIds(data);
+  std::vector<int32_t> eos_ids = EosIds(data);
   KVICK_ASSIGN_OR_RETURN(
       Vocabulary vocabulary,
       Vocabulary::Create(std::move(data.pieces), std::move(data.types), data.spelling));
@@ -95,7 +95,7 @@ Result<Tokenizer> Tokenizer::Create(TokenizerData data) {
   tokenizer.space_prefix_ = data.space_prefix;
   tokenizer.strips_leading_space_ = data.strips_leading_space;
   tokenizer.bos_id_ = data.bos_id;
-  tokenizer.end_ids_ = std::move(end_ids);
+  tokenizer.eos_ids_ = std::move(eos_ids);
   tokenizer.prefix_ids_ = std::move(data.prefix_ids);
   tokenizer.suffix_ids_ = std::move(data.suffix_ids);
   return tokenizer;

@@ -44,7 +44,7 @@ class Tokenizer {
   std::optional<int32_t> bos_id() const { return bos_id_; }
 
   // All tokens that end a generation: EOS, end of turn, end of message. Ascending.
-  const std::vector<int32_t>& end_ids() const { return end_ids_; }
+  const std::vector<int32_t>& eos_ids() const { return eos_ids_; }
 
   // What the token adds to a text, its leading space included; for one at the start, see
   // Detokenizer. Empty for an id that is no token.
@@ -69,7 +69,7 @@ class Tokenizer {
   SpacePrefix space_prefix_ = SpacePrefix::kNone;
   bool strips_leading_space_ = false;
   std::optional<int32_t> bos_id_;
-  std::vector<int32_t> end_ids_, prefix_ids_, suffix_ids_;
+  std::vector<int32_t> eos_ids_, prefix_ids_, suffix_ids_;
 };
 
 enum class DecodeFrom {

@@ -58,7 +58,7 @@ struct TokenizerData {
   bool strips_leading_space = false;  ///< decoding removes one space at the start of a text
 
   std::optional<int32_t> bos_id, eos_id, unknown_id;
-  std::vector<int32_t> end_ids;     ///< tokens besides eos_id that end a generation
+  std::vector<int32_t> eos_ids;     ///< tokens besides eos_id that end a generation
   std::vector<int32_t> prefix_ids;  ///< put before a text, usually BOS
   std::vector<int32_t> suffix_ids;  ///< put after a text
 };

@@ -122,7 +122,7 @@ Status ReadIds(const GgufFile& file, TokenizerData& data) {
   KVICK_ASSIGN_OR_RETURN(data.unknown_id, FindId(file, "tokenizer.ggml.unknown_token_id", data));
   for (std::string_view key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
     KVICK_ASSIGN_OR_RETURN(const std::optional<int32_t> id, FindId(file, key, data));
-    if (id) data.end_ids.push_back(*id);
+    if (id) data.eos_ids.push_back(*id);
   }
   return {};
 }

@@ -73,7 +73,7 @@ TEST(TokenizerFromGguf, ReadsSentencePiece) {
   ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
   EXPECT_EQ(tokenizer->Encode("abc"), (Ids{1, 266, 264}));  // BOS and the space by default
   EXPECT_EQ(tokenizer->bos_id(), 1);
-  EXPECT_EQ(tokenizer->end_ids(), Ids{2});
+  EXPECT_EQ(tokenizer->eos_ids(), Ids{2});
 }
 
 TEST(TokenizerFromGguf, TheFileDecidesWhatIsPutAroundAText) {

@@ -67,7 +67,7 @@ TEST_F(GoldenTokens, Llama3FromHuggingFace) {
                                          folder_ + "/llama3-hf/tokenizer_config.json");
   CheckLines(tokenizer, "llama-bpe.jsonl");
   EXPECT_EQ(tokenizer->bos_id(), 128000);
-  EXPECT_EQ(tokenizer->end_ids(), (Ids{128001, 128009}));
+  EXPECT_EQ(tokenizer->eos_ids(), (Ids{128001, 128009}));
 }
 
 TEST_F(GoldenTokens, Llama3PutsBosBeforeATextByDefault) {
@@ -98,7 +98,7 @@ TEST(GoldenStories, EncodesAPromptAndDecodesIt) {
   ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
   EXPECT_EQ(tokenizer->Encode("Once upon a time"), (Ids{1, 403, 407, 261, 378}));
   EXPECT_EQ(tokenizer->Decode(Ids{1, 403, 407, 261, 378}), "Once upon a time");
-  EXPECT_EQ(tokenizer->end_ids(), Ids{2});
+  EXPECT_EQ(tokenizer->eos_ids(), Ids{2});
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(TokenizerFromHf, ReadsByteLevel) {
   EXPECT_EQ(tokenizer.Encode("<|end|>"), Ids{262});
   EXPECT_EQ(tokenizer.Decode(Ids{258, 259, 262, 263}), "abc a<tool>");
   EXPECT_EQ(tokenizer.bos_id(), std::nullopt);
-  EXPECT_EQ(tokenizer.end_ids(), Ids{262});
+  EXPECT_EQ(tokenizer.eos_ids(), Ids{262});
 }
 
 TEST(TokenizerFromHf, ReadsSpaceMarkersWithByteFallback) {
@@ -161,7 +161,7 @@ TEST(TokenizerFromHf, TheConfigNamesSpecialTokens) {
   const json config = {{"bos_token", "<s>"}, {"eos_token", {{"content", "</s>"}}}};
   const Tokenizer tokenizer = MustLoad(SpaceMarkerJson(), config);
   EXPECT_EQ(tokenizer.bos_id(), 1);
-  EXPECT_EQ(tokenizer.end_ids(), Ids{2});
+  EXPECT_EQ(tokenizer.eos_ids(), Ids{2});
 }
 
 TEST(TokenizerFromHf, TheConfigSwitchesBosAndEos) {
@@ -289,7 +289,7 @@ TEST(TokenizerFromHf, ReadsFilesAndNamesThem) {
   const auto tokenizer =
       TokenizerFromHf(folder / "tokenizer.json", folder / "tokenizer_config.json");
   ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
-  EXPECT_EQ(tokenizer->end_ids(), Ids{2});
+  EXPECT_EQ(tokenizer->eos_ids(), Ids{2});
   EXPECT_EQ(TokenizerFromHf(folder / "none.json", std::nullopt).error().code, ErrorCode::kNotFound);
   testing::WriteFile(folder / "tokenizer.json", "{}");
   EXPECT_EQ(

@@ -203,9 +203,9 @@ TEST(Tokenizer, KnowsAllTokensThatEndAGeneration) {
   TokenizerData data = SmallSentencePiece();
   AddToken(data, "<|im_end|>", TokenType::kNormal);  // a piece of text that looks like one
   const int32_t end_of_turn = AddToken(data, "<|eot_id|>", TokenType::kControl);
-  data.end_ids = {end_of_turn, 260};
+  data.eos_ids = {end_of_turn, 260};
   const Tokenizer tokenizer = MustCreate(data);
-  EXPECT_EQ(tokenizer.end_ids(), (Ids{2, 260, end_of_turn}));
+  EXPECT_EQ(tokenizer.eos_ids(), (Ids{2, 260, end_of_turn}));
 }
 
 TEST(Tokenizer, IdsThatAreNoTokensStandForNothing) {

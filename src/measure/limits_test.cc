@@ -40,13 +40,13 @@ TEST(ReadLimit, ReadsSmallBuffersToo) {
 }
 
 TEST(MatrixLimit, SumsAllStepsOfAPass) {
-  constexpr double kMostGhz = 8;
+  constexpr double kMaxGhz = 8;
   for (Isa isa : AvailableIsas()) {
     for (DType dtype : {DType::kBF16, DType::kF32}) {
       const double lanes = UsesTiles(isa, dtype) ? 16 * 32 : isa == Isa::kAvx2 ? 8 : 16;
       const MatrixLimit limit({isa, 1}, dtype);
       const double seconds = BestSeconds([&] { limit.Pass(); });
-      EXPECT_LT(limit.flops_per_pass() / seconds / 1e9, 2 * 2 * lanes * kMostGhz) << IsaName(isa);
+      EXPECT_LT(limit.flops_per_pass() / seconds / 1e9, 2 * 2 * lanes * kMaxGhz) << IsaName(isa);
     }
   }
 }

@@ -54,11 +54,11 @@ namespace kvick {
 // A task is small, so that a thread that is interrupted does not hold up the others for long; a
 // pass is long beside the start of its threads.
 constexpr int64_t kTaskBytes = int64_t{1} << 20;
-constexpr int64_t kMostPassBytes = int64_t{128} << 20;
+constexpr int64_t kMaxPassBytes = int64_t{128} << 20;
 
 Result<ReadLimit> ReadLimit::Create(int64_t buffer_bytes) {
   KVICK_CHECK(buffer_bytes > 0);
-  const int64_t pass_bytes = std::min(kMostPassBytes, RoundUp(buffer_bytes, kTaskBytes));
+  const int64_t pass_bytes = std::min(kMaxPassBytes, RoundUp(buffer_bytes, kTaskBytes));
   KVICK_ASSIGN_OR_RETURN(
       MappedRegion buffer,
       MappedRegion::Create(RoundUp(buffer_bytes, pass_bytes), Backing::kUpFront));

@@ -15,27 +15,27 @@ TensorView Tokens(TensorView tensor, int64_t first, int64_t num) {
 
 }  // namespace
 
-void CacheTarget::Begin(KvCache& cache, std::span<const RunnerSlice> slices) {
+void CachedKv::Begin(KvCache& cache, std::span<const SequenceChunk> chunks) {
   cache_ = &cache;
-  slices_ = slices;
+  chunks_ = chunks;
   queries_.clear();
-  for (const RunnerSlice& slice : slices) {
-    queries_.push_back({cache.View(*slice.plan), slice.plan->num_tokens()});
+  for (const SequenceChunk& chunk : chunks) {
+    queries_.push_back({cache.View(*chunk.plan), chunk.plan->num_tokens()});
   }
 }
 
-Status CacheTarget::Write(int64_t layer, const TensorView& k, const TensorView& v) {
+Status CachedKv::Write(int64_t layer, const TensorView& k, const TensorView& v) {
   int64_t first = 0;
-  for (const RunnerSlice& slice : slices_) {
-    const int64_t num = slice.plan->num_tokens();
+  for (const SequenceChunk& chunk : chunks_) {
+    const int64_t num = chunk.plan->num_tokens();
     KVICK_RETURN_IF_ERROR(
-        cache_->Write(*slice.plan, layer, Tokens(k, first, num), Tokens(v, first, num)));
+        cache_->Write(*chunk.plan, layer, Tokens(k, first, num), Tokens(v, first, num)));
     first += num;
   }
   return {};
 }
 
-FreshTarget::FreshTarget(const AttentionConfig& config, int64_t num_layers, int64_t num_tokens) {
+UncachedKv::UncachedKv(const AttentionConfig& config, int64_t num_layers, int64_t num_tokens) {
   KvLayout layout;
   layout.num_layers = num_layers;
   layout.num_kv_heads = config.num_kv_heads;
@@ -49,7 +49,7 @@ FreshTarget::FreshTarget(const AttentionConfig& config, int64_t num_layers, int6
   query_ = {{memory_.data(), &kOnlyBlock, num_tokens, layout}, num_tokens};
 }
 
-Status FreshTarget::Write(int64_t, const TensorView& k, const TensorView& v) {
+Status UncachedKv::Write(int64_t, const TensorView& k, const TensorView& v) {
   const KvLayout& layout = query_.kv.layout;
   const int64_t num_elements = query_.num_tokens * layout.num_kv_heads * layout.head_dim;
   ConvertFromF32(layout.dtype, reinterpret_cast<const float*>(k.data), num_elements,

@@ -25,29 +25,27 @@ class KvTarget {
 };
 
 // The plans of a cache.
-class CacheTarget : public KvTarget {
+class CachedKv : public KvTarget {
  public:
-  explicit CacheTarget(int64_t max_sequences) {
-    queries_.reserve(static_cast<size_t>(max_sequences));
-  }
+  explicit CachedKv(int64_t max_sequences) { queries_.reserve(static_cast<size_t>(max_sequences)); }
 
-  // Allocates nothing for up to max_sequences slices.
-  void Begin(KvCache& cache, std::span<const RunnerSlice> slices);
+  // Allocates nothing for up to max_sequences chunks.
+  void Begin(KvCache& cache, std::span<const SequenceChunk> chunks);
 
   Status Write(int64_t layer, const TensorView& k, const TensorView& v) override;
   std::span<const AttentionQuery> queries() const override { return queries_; }
 
  private:
   KvCache* cache_ = nullptr;
-  std::span<const RunnerSlice> slices_;
+  std::span<const SequenceChunk> chunks_;
   std::vector<AttentionQuery> queries_;
 };
 
 // The keys and values of this very step: two plain buffers [T, K, D] that each layer overwrites.
 // One sequence from position 0 on. Knows nothing of caches; a view of it is only other strides.
-class FreshTarget : public KvTarget {
+class UncachedKv : public KvTarget {
  public:
-  FreshTarget(const AttentionConfig& config, int64_t num_layers, int64_t num_tokens);
+  UncachedKv(const AttentionConfig& config, int64_t num_layers, int64_t num_tokens);
 
   Status Write(int64_t layer, const TensorView& k, const TensorView& v) override;
   std::span<const AttentionQuery> queries() const override { return {&query_, 1}; }

@@ -54,7 +54,7 @@ struct LlamaConfig {
   bool mlp_bias = false;
 
   std::optional<int32_t> bos_id;
-  std::vector<int32_t> end_ids;  // any of them ends a text
+  std::vector<int32_t> eos_ids;  // any of them ends a text
 };
 
 // From a config.json of model_type llama, or mistral without sliding window.

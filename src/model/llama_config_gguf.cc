@@ -196,8 +196,8 @@ Status ReadTokenIds(const GgufFile& file, LlamaConfig& config) {
                                      "tokenizer.ggml.eom_token_id"}) {
     KVICK_ASSIGN_OR_RETURN(const auto id, FindTokenId(file, key, config.vocab_size));
     const bool is_known =
-        id && std::find(config.end_ids.begin(), config.end_ids.end(), *id) != config.end_ids.end();
-    if (id && !is_known) config.end_ids.push_back(*id);
+        id && std::find(config.eos_ids.begin(), config.eos_ids.end(), *id) != config.eos_ids.end();
+    if (id && !is_known) config.eos_ids.push_back(*id);
   }
   return {};
 }

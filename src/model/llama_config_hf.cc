@@ -120,7 +120,7 @@ Status ReadTokenIds(const JsonMembers& fields, LlamaConfig& config) {
   const Json list = ends->is_array() ? *ends : Json::array({*ends});
   for (const Json& value : list) {
     KVICK_ASSIGN_OR_RETURN(const int64_t id, JsonInt(value, fields.Label("eos_token_id"), ids));
-    config.end_ids.push_back(static_cast<int32_t>(id));
+    config.eos_ids.push_back(static_cast<int32_t>(id));
   }
   return {};
 }

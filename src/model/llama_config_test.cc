@@ -42,7 +42,7 @@ void ExpectTinySizes(const LlamaConfig& config) {
   EXPECT_EQ(config.vocab_size, 5);
   EXPECT_EQ(config.max_positions, 64);
   EXPECT_EQ(config.bos_id, 1);
-  EXPECT_EQ(config.end_ids, std::vector<int32_t>{2});
+  EXPECT_EQ(config.eos_ids, std::vector<int32_t>{2});
   EXPECT_EQ(config.rope.theta, 10000.0);
   EXPECT_EQ(config.rope.scaling, RopeConfig::Scaling::kNone);
   EXPECT_TRUE(config.tie_word_embeddings);
@@ -79,7 +79,7 @@ TEST(LlamaConfigHf, FillsInWhatMayBeAbsent) {
   EXPECT_EQ(config->rope.theta, 10000.0);
   EXPECT_FALSE(config->tie_word_embeddings);
   EXPECT_EQ(config->bos_id, std::nullopt);
-  EXPECT_TRUE(config->end_ids.empty());
+  EXPECT_TRUE(config->eos_ids.empty());
 }
 
 TEST(LlamaConfigHf, TakesAHeadDimOfItsOwnAndAListOfEos) {
@@ -89,7 +89,7 @@ TEST(LlamaConfigHf, TakesAHeadDimOfItsOwnAndAListOfEos) {
   const auto config = LlamaConfigFromHf(json);
   ASSERT_TRUE(config.has_value()) << config.error().message;
   EXPECT_EQ(config->head_dim, 32);
-  EXPECT_EQ(config->end_ids, (std::vector<int32_t>{4, 2}));
+  EXPECT_EQ(config->eos_ids, (std::vector<int32_t>{4, 2}));
 }
 
 TEST(LlamaConfigHf, ReadsEverySpellingOfRopeScaling) {
@@ -264,7 +264,7 @@ TEST(LlamaConfigGguf, CollectsTheTokensThatEndAText) {
   GgufSpec spec = TinyGguf();
   spec.SetU32("tokenizer.ggml.eot_token_id", 4);
   spec.SetU32("tokenizer.ggml.eom_token_id", 2);
-  EXPECT_EQ(FromSpec(spec)->end_ids, (std::vector<int32_t>{2, 4}));
+  EXPECT_EQ(FromSpec(spec)->eos_ids, (std::vector<int32_t>{2, 4}));
 }
 
 TEST(LlamaConfigGguf, NeedsNoTensors) {

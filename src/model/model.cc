@@ -38,14 +38,14 @@ ModelInfo InfoOf(const ModelFile& file, const std::optional<Tokenizer>& tokenize
   info.max_positions = config.max_positions;
   info.weight_dtype = file.weights().layers.front().q.dtype;
   info.bos_id = config.bos_id;
-  info.end_ids = config.end_ids;
+  info.eos_ids = config.eos_ids;
   if (tokenizer) {
     if (!info.bos_id) info.bos_id = tokenizer->bos_id();
-    info.end_ids.insert(info.end_ids.end(), tokenizer->end_ids().begin(),
-                        tokenizer->end_ids().end());
+    info.eos_ids.insert(info.eos_ids.end(), tokenizer->eos_ids().begin(),
+                        tokenizer->eos_ids().end());
   }
-  std::sort(info.end_ids.begin(), info.end_ids.end());
-  info.end_ids.erase(std::unique(info.end_ids.begin(), info.end_ids.end()), info.end_ids.end());
+  std::sort(info.eos_ids.begin(), info.eos_ids.end());
+  info.eos_ids.erase(std::unique(info.eos_ids.begin(), info.eos_ids.end()), info.eos_ids.end());
   return info;
 }
 

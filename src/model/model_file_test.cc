@@ -140,11 +140,11 @@ TEST(ModelFile, OpensTheTestModels) {
 TEST(ModelFile, GenerationConfigSaysWhatEndsAText) {
   const TempFolder folder;
   testing::WriteTinyFolder(folder);
-  EXPECT_EQ(ModelFile::Open(folder.path())->config().end_ids, (std::vector<int32_t>{2}));
+  EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{2}));
   WriteFile(folder / "generation_config.json", R"({"eos_token_id": [3, 4]})");
-  EXPECT_EQ(ModelFile::Open(folder.path())->config().end_ids, (std::vector<int32_t>{3, 4}));
+  EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{3, 4}));
   WriteFile(folder / "generation_config.json", R"({"temperature": 0.6})");
-  EXPECT_EQ(ModelFile::Open(folder.path())->config().end_ids, (std::vector<int32_t>{2}));
+  EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{2}));
   WriteFile(folder / "generation_config.json", R"({"eos_token_id": 77})");
   EXPECT_EQ(ModelFile::Open(folder.path()).error().code, ErrorCode::kCorrupt);
   WriteFile(folder / "generation_config.json", "[]");

@@ -27,8 +27,8 @@ struct ModelRunner::State {
   const Model::Parts* model = nullptr;
   AttentionConfig attention;
   std::unique_ptr<Forward> forward;
-  std::unique_ptr<CacheTarget> cache_target;
-  int64_t max_slices = 0;
+  std::unique_ptr<CachedKv> cache_target;
+  int64_t max_sequences = 0;
   // [max_batch_tokens] each: the step that is being run.
   std::vector<int32_t> tokens;
   std::vector<int64_t> positions;
@@ -90,7 +90,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Create(const Model& model,
                                                          const RunnerOptions& options) {
   const ModelInfo& info = model.info();
   KVICK_RETURN_IF_ERROR(CheckRange("max_batch_tokens", options.max_batch_tokens, kMaxBatchTokens));
-  KVICK_RETURN_IF_ERROR(CheckRange("max_slices", options.max_slices, kMaxBatchTokens));
+  KVICK_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, kMaxBatchTokens));
   KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.isa, options.num_threads));
   auto state = std::make_unique<State>();
   state->model = &model.parts();
@@ -102,8 +102,8 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Create(const Model& model,
   state->attention.num_threads = exec.num_threads;
   KVICK_ASSIGN_OR_RETURN(state->forward, Forward::Create(state->model->file, state->attention,
                                                          options.max_batch_tokens));
-  state->max_slices = options.max_slices;
-  state->cache_target = std::make_unique<CacheTarget>(options.max_slices);
+  state->max_sequences = options.max_sequences;
+  state->cache_target = std::make_unique<CachedKv>(options.max_sequences);
   const auto max_tokens = static_cast<size_t>(options.max_batch_tokens);
   state->tokens.reserve(max_tokens);
   state->positions.reserve(max_tokens);
@@ -111,37 +111,37 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Create(const Model& model,
   return std::unique_ptr<ModelRunner>(new ModelRunner(std::move(state)));
 }
 
-Status ModelRunner::Run(KvCache& cache, std::span<const RunnerSlice> slices, LogitsOf which,
+Status ModelRunner::Run(KvCache& cache, std::span<const SequenceChunk> chunks, LogitsOf which,
                         std::span<float> logits) {
   KVICK_RETURN_IF_ERROR(state_->CheckCache(cache));
-  if (static_cast<int64_t>(slices.size()) > state_->max_slices) {
+  if (static_cast<int64_t>(chunks.size()) > state_->max_sequences) {
     return Fail(ErrorCode::kInvalidArgument,
-                "model: {} slices in one pass, at most {} are possible", slices.size(),
-                state_->max_slices);
+                "model: {} chunks in one pass, at most {} are possible", chunks.size(),
+                state_->max_sequences);
   }
   int64_t num_tokens = 0;
-  for (const RunnerSlice& slice : slices) {
-    KVICK_RETURN_IF_ERROR(state_->CheckTokens(slice.tokens));
-    if (static_cast<int64_t>(slice.tokens.size()) != slice.plan->num_tokens()) {
+  for (const SequenceChunk& chunk : chunks) {
+    KVICK_RETURN_IF_ERROR(state_->CheckTokens(chunk.tokens));
+    if (static_cast<int64_t>(chunk.tokens.size()) != chunk.plan->num_tokens()) {
       return Fail(ErrorCode::kInvalidArgument, "model: {} tokens for a plan of {}",
-                  slice.tokens.size(), slice.plan->num_tokens());
+                  chunk.tokens.size(), chunk.plan->num_tokens());
     }
-    num_tokens += slice.plan->num_tokens();
+    num_tokens += chunk.plan->num_tokens();
   }
-  const auto num_rows = which == LogitsOf::kAll ? num_tokens : static_cast<int64_t>(slices.size());
+  const auto num_rows = which == LogitsOf::kAll ? num_tokens : static_cast<int64_t>(chunks.size());
   KVICK_RETURN_IF_ERROR(state_->CheckSize(num_tokens, num_rows, logits.size()));
   state_->tokens.clear();
   state_->positions.clear();
   state_->output_rows.clear();
-  for (const RunnerSlice& slice : slices) {
-    for (int64_t i = 0; i < slice.plan->num_tokens(); ++i) {
-      const bool is_wanted = which == LogitsOf::kAll || i + 1 == slice.plan->num_tokens();
+  for (const SequenceChunk& chunk : chunks) {
+    for (int64_t i = 0; i < chunk.plan->num_tokens(); ++i) {
+      const bool is_wanted = which == LogitsOf::kAll || i + 1 == chunk.plan->num_tokens();
       if (is_wanted) state_->output_rows.push_back(static_cast<int32_t>(state_->tokens.size()));
-      state_->tokens.push_back(slice.tokens[static_cast<size_t>(i)]);
-      state_->positions.push_back(slice.plan->position(i));
+      state_->tokens.push_back(chunk.tokens[static_cast<size_t>(i)]);
+      state_->positions.push_back(chunk.plan->position(i));
     }
   }
-  state_->cache_target->Begin(cache, slices);
+  state_->cache_target->Begin(cache, chunks);
   return state_->RunStep(*state_->cache_target, logits);
 }
 
@@ -160,7 +160,7 @@ Status ModelRunner::RunUncached(std::span<const int32_t> tokens, LogitsOf which,
     }
     state_->positions.push_back(i);
   }
-  FreshTarget fresh(state_->attention, state_->model->info.num_layers, num_tokens);
+  UncachedKv fresh(state_->attention, state_->model->info.num_layers, num_tokens);
   return state_->RunStep(fresh, logits);
 }
 

@@ -50,8 +50,8 @@ std::unique_ptr<KvCache> MakeCache(const Model& model, DType dtype, int64_t bloc
 void Append(ModelRunner& runner, KvCache& cache, SequenceId sequence,
             std::span<const int32_t> tokens, std::span<float> logits) {
   auto plan = cache.Reserve(sequence, static_cast<int64_t>(tokens.size())).value();
-  const RunnerSlice slice{&plan, tokens};
-  const auto status = runner.Run(cache, {&slice, 1}, LogitsOf::kAll, logits);
+  const SequenceChunk chunk{&plan, tokens};
+  const auto status = runner.Run(cache, {&chunk, 1}, LogitsOf::kAll, logits);
   ASSERT_TRUE(status.has_value()) << status.error().message;
   ASSERT_TRUE(cache.Commit(std::move(plan)).has_value());
 }
@@ -151,7 +151,7 @@ TEST(ModelRunner, OthersInTheBatchChangeNoBit) {
     std::vector<std::vector<float>> together(texts.size());
     for (const bool is_rest : {false, true}) {
       std::vector<WritePlan> plans;
-      std::vector<RunnerSlice> slices;
+      std::vector<SequenceChunk> chunks;
       std::vector<size_t> owners;
       plans.reserve(texts.size());
       for (size_t i = 0; i < texts.size(); ++i) {
@@ -160,17 +160,17 @@ TEST(ModelRunner, OthersInTheBatchChangeNoBit) {
         const auto part = is_rest ? text.subspan(first_part) : text.first(first_part);
         if (part.empty()) continue;
         plans.push_back(cache->Reserve(sequences[i], static_cast<int64_t>(part.size())).value());
-        slices.push_back({&plans.back(), part});
+        chunks.push_back({&plans.back(), part});
         owners.push_back(i);
       }
       int64_t num_tokens = 0;
-      for (const RunnerSlice& slice : slices)
-        num_tokens += static_cast<int64_t>(slice.tokens.size());
+      for (const SequenceChunk& chunk : chunks)
+        num_tokens += static_cast<int64_t>(chunk.tokens.size());
       std::vector<float> logits(static_cast<size_t>(num_tokens) * width);
-      ASSERT_TRUE(runner->Run(*cache, slices, LogitsOf::kAll, logits).has_value());
+      ASSERT_TRUE(runner->Run(*cache, chunks, LogitsOf::kAll, logits).has_value());
       auto next = logits.begin();
-      for (size_t i = 0; i < slices.size(); ++i) {
-        const auto end = next + static_cast<int64_t>(slices[i].tokens.size() * width);
+      for (size_t i = 0; i < chunks.size(); ++i) {
+        const auto end = next + static_cast<int64_t>(chunks[i].tokens.size() * width);
         together[owners[i]].insert(together[owners[i]].end(), next, end);
         next = end;
       }
@@ -218,8 +218,8 @@ TEST(ModelRunner, ADecodeStepAllocatesNothing) {
       std::vector<float> logits(static_cast<size_t>(opened.model->info().vocab_size));
       const auto step = [&](int32_t token) {
         auto plan = cache->Reserve(sequence, 1);
-        const RunnerSlice slice{&*plan, {&token, 1}};
-        const bool ran = runner->Run(*cache, {&slice, 1}, LogitsOf::kLast, logits).has_value();
+        const SequenceChunk chunk{&*plan, {&token, 1}};
+        const bool ran = runner->Run(*cache, {&chunk, 1}, LogitsOf::kLast, logits).has_value();
         return ran && cache->Commit(*std::move(plan)).has_value();
       };
       ASSERT_TRUE(step(1));  // threads start once
@@ -250,8 +250,8 @@ TEST(ModelRunner, RefusesWhatDoesNotFit) {
   const auto run = [&](KvCache& on, std::vector<int32_t> tokens, int64_t num_planned,
                        std::span<float> out) {
     auto plan = on.Reserve(on.CreateSequence(), num_planned).value();
-    const RunnerSlice slice{&plan, tokens};
-    const auto status = runner->Run(on, {&slice, 1}, LogitsOf::kAll, out);
+    const SequenceChunk chunk{&plan, tokens};
+    const auto status = runner->Run(on, {&chunk, 1}, LogitsOf::kAll, out);
     return status ? std::string() : status.error().message;
   };
   EXPECT_EQ(run(*cache, {1, 2}, 2, logits), "");

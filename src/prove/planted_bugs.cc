@@ -15,13 +15,13 @@ namespace kvick {
 namespace {
 
 // Attention over the whole buffer: the view is as long as what was allocated.
-class WholeBufferTarget : public CacheTarget {
+class WholeBufferTarget : public CachedKv {
  public:
   explicit WholeBufferTarget(int64_t context_tokens)
-      : CacheTarget(1), context_tokens_(context_tokens) {}
+      : CachedKv(1), context_tokens_(context_tokens) {}
 
   std::span<const AttentionQuery> queries() const override {
-    query_ = CacheTarget::queries().front();
+    query_ = CachedKv::queries().front();
     query_.kv.length = context_tokens_;
     return {&query_, 1};
   }
@@ -33,16 +33,16 @@ class WholeBufferTarget : public CacheTarget {
 
 // The wrong group is read, one too far. Behind the keys of the last group lie the values of the
 // first, as in the block.
-class WrongGroupTarget : public CacheTarget {
+class WrongGroupTarget : public CachedKv {
  public:
-  WrongGroupTarget() : CacheTarget(1) {}
+  WrongGroupTarget() : CachedKv(1) {}
 
   Status Write(int64_t layer, const TensorView& k, const TensorView& v) override {
     const std::vector<float> next_k = NextGroup(k, v), next_v = NextGroup(v, k);
     TensorView k_view = k, v_view = v;
     k_view.data = reinterpret_cast<const std::byte*>(next_k.data());
     v_view.data = reinterpret_cast<const std::byte*>(next_v.data());
-    return CacheTarget::Write(layer, k_view, v_view);
+    return CachedKv::Write(layer, k_view, v_view);
   }
 
  private:
@@ -70,7 +70,7 @@ class PlantedSubject : public Subject {
     } else if (bug == PlantedBug::kHeads) {
       target_ = std::make_unique<WrongGroupTarget>();
     } else {
-      target_ = std::make_unique<CacheTarget>(1);
+      target_ = std::make_unique<CachedKv>(1);
     }
   }
 
@@ -91,8 +91,8 @@ class PlantedSubject : public Subject {
       positions.push_back(bug_ == PlantedBug::kRope && is_decode ? i : plan.position(i));
     }
     const auto last = static_cast<int32_t>(tokens.size() - 1);
-    const RunnerSlice slice{&plan, tokens};
-    target_->Begin(*cache_, {&slice, 1});
+    const SequenceChunk chunk{&plan, tokens};
+    target_->Begin(*cache_, {&chunk, 1});
     KVICK_RETURN_IF_ERROR(forward_->Run({tokens, positions, {&last, 1}, logits, target_.get()}));
     return cache_->Commit(std::move(plan));
   }
@@ -101,7 +101,7 @@ class PlantedSubject : public Subject {
   PlantedBug bug_;
   std::unique_ptr<Forward> forward_;
   std::unique_ptr<KvCache> cache_;
-  std::unique_ptr<CacheTarget> target_;
+  std::unique_ptr<CachedKv> target_;
   std::optional<SequenceId> sequence_;
 };
 

@@ -27,7 +27,7 @@ double ErrorBound(DType kv_dtype) {
 }
 
 // The reference multiplies one number at a time: about a second for this many.
-constexpr int64_t kMostMultiplications = 1'000'000'000;
+constexpr int64_t kMaxMultiplications = 1'000'000'000;
 
 int64_t NumWeights(const ModelInfo& m) {
   const int64_t attention = 2 * m.hidden_size * m.head_dim * (m.num_heads + m.num_kv_heads);
@@ -41,7 +41,7 @@ Result<ProofSection> ProveAccuracy(ProofContext& context) {
   const ModelInfo& info = context.model.info();
   std::vector<int32_t> text;
   for (const auto& prompt : context.prompts) text.insert(text.end(), prompt.begin(), prompt.end());
-  const int64_t most = std::clamp<int64_t>(kMostMultiplications / NumWeights(info), 1,
+  const int64_t most = std::clamp<int64_t>(kMaxMultiplications / NumWeights(info), 1,
                                            std::min<int64_t>(64, info.max_positions));
   text.resize(static_cast<size_t>(std::min<int64_t>(most, static_cast<int64_t>(text.size()))));
 

@@ -14,11 +14,11 @@
 namespace kvick {
 namespace {
 
-constexpr int64_t kMostTokens = 120;
+constexpr int64_t kMaxTokens = 120;
 
 struct Cut {
   int64_t block_tokens = 16;  // 0: contiguous
-  int64_t chunk_tokens = kMostTokens;
+  int64_t chunk_tokens = kMaxTokens;
   int num_threads = 1;
   KvFill fill = KvFill::kAsMapped;
 };
@@ -27,7 +27,7 @@ class ExactnessProof {
  public:
   explicit ExactnessProof(const ProofContext& context)
       : context_(context),
-        text_(context.LongText(std::min(kMostTokens, context.model.info().max_positions))) {}
+        text_(context.LongText(std::min(kMaxTokens, context.model.info().max_positions))) {}
 
   Result<ProofSection> Run() {
     KVICK_ASSIGN_OR_RETURN(wanted_, Logits({0}));
@@ -38,7 +38,7 @@ class ExactnessProof {
     }
     const int num_threads = std::max(2, NumUsableCores());
     KVICK_RETURN_IF_ERROR(
-        AddCut(fmt::format("1 thread = {} threads", num_threads), {16, kMostTokens, num_threads}));
+        AddCut(fmt::format("1 thread = {} threads", num_threads), {16, kMaxTokens, num_threads}));
     KVICK_RETURN_IF_ERROR(AddCut("empty slots that are NaN = zero", {16, 7, 1, KvFill::kNan}));
     KVICK_RETURN_IF_ERROR(AddBatch());
     KVICK_RETURN_IF_ERROR(AddSequences());
@@ -63,9 +63,9 @@ class ExactnessProof {
     std::vector<float> logits(tokens.size() * static_cast<size_t>(context_.vocab_size()));
     KVICK_ASSIGN_OR_RETURN(WritePlan plan,
                            subject.cache().Reserve(sequence, static_cast<int64_t>(tokens.size())));
-    const RunnerSlice slice{&plan, tokens};
+    const SequenceChunk chunk{&plan, tokens};
     KVICK_RETURN_IF_ERROR(
-        subject.runner().Run(subject.cache(), {&slice, 1}, LogitsOf::kAll, logits));
+        subject.runner().Run(subject.cache(), {&chunk, 1}, LogitsOf::kAll, logits));
     KVICK_RETURN_IF_ERROR(subject.cache().Commit(std::move(plan)));
     return logits;
   }
@@ -103,7 +103,7 @@ class ExactnessProof {
     constexpr size_t kNumTexts = 8;
     KVICK_ASSIGN_OR_RETURN(const auto subject, Subject({16}, kNumTexts));
     std::vector<WritePlan> plans;
-    std::vector<RunnerSlice> slices;
+    std::vector<SequenceChunk> chunks;
     plans.reserve(kNumTexts);
     size_t num_tokens = 0;
     for (size_t i = 0; i < kNumTexts; ++i) {
@@ -112,12 +112,12 @@ class ExactnessProof {
                              subject->cache().Reserve(subject->cache().CreateSequence(),
                                                       static_cast<int64_t>(tokens.size())));
       plans.push_back(std::move(plan));
-      slices.push_back({&plans.back(), tokens});
+      chunks.push_back({&plans.back(), tokens});
       num_tokens += tokens.size();
     }
     const auto width = static_cast<size_t>(context_.vocab_size());
     std::vector<float> logits(num_tokens * width);
-    KVICK_RETURN_IF_ERROR(subject->runner().Run(subject->cache(), slices, LogitsOf::kAll, logits));
+    KVICK_RETURN_IF_ERROR(subject->runner().Run(subject->cache(), chunks, LogitsOf::kAll, logits));
     Add("alone = in a batch of 8 of other lengths", std::span(logits).first(text_.size() * width),
         0);
     return {};

@@ -34,7 +34,7 @@ class PrefixProof {
     KVICK_ASSIGN_OR_RETURN(subject_, CachedSubject::Create(context_.model, options));
     const SequenceId first = cache().CreateSequence();
     KVICK_ASSIGN_OR_RETURN(wanted_, Append(first, text_));
-    KVICK_RETURN_IF_ERROR(cache().Retire(first, ScopeOf("a"), text_));
+    KVICK_RETURN_IF_ERROR(cache().FinishAndCache(first, ScopeOf("a"), text_));
     KVICK_RETURN_IF_ERROR(AddHit("a prompt found in the cache = computed", text_.size() - 1));
     KVICK_RETURN_IF_ERROR(AddHit("found up to a token inside a block = computed",
                                  std::min(text_.size() - 1, size_t{kBlockTokens} + 5)));
@@ -45,16 +45,16 @@ class PrefixProof {
 
  private:
   KvCache& cache() { return subject_->cache(); }
-  static PrefixScope ScopeOf(std::string_view tenant) {
-    return std::move(PrefixScope().Text("tenant", tenant));
+  static PrefixScope ScopeOf(std::string_view cache_salt) {
+    return std::move(PrefixScope().Text("cache_salt", cache_salt));
   }
 
   // Logits [tokens, V] of the next tokens of a sequence.
   Result<std::vector<float>> Append(SequenceId sequence, Tokens tokens) {
     std::vector<float> logits(tokens.size() * static_cast<size_t>(context_.vocab_size()));
     KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache().Reserve(sequence, std::ssize(tokens)));
-    const RunnerSlice slice{&plan, tokens};
-    KVICK_RETURN_IF_ERROR(subject_->runner().Run(cache(), {&slice, 1}, LogitsOf::kAll, logits));
+    const SequenceChunk chunk{&plan, tokens};
+    KVICK_RETURN_IF_ERROR(subject_->runner().Run(cache(), {&chunk, 1}, LogitsOf::kAll, logits));
     KVICK_RETURN_IF_ERROR(cache().Commit(std::move(plan)));
     return logits;
   }
@@ -80,19 +80,19 @@ class PrefixProof {
 
   void AddForeign() {
     const int64_t num_found = cache().FindPrefix(ScopeOf("b"), text_).num_tokens;
-    claims_.push_back({"nothing is found for another tenant",
+    claims_.push_back({"nothing is found for another cache_salt",
                        fmt::format("{} of {} tokens found", num_found, text_.size()),
                        num_found == 0});
   }
 
   // Stopped in the middle, all of it evicted, and computed again in another chunk.
   Status AddInterrupted() {
-    cache().ForgetPrefixes();
+    cache().ClearPrefixCache();
     const size_t middle = text_.size() / 2;
     const SequenceId sequence = cache().CreateSequence();
     KVICK_RETURN_IF_ERROR(Append(sequence, text_.first(middle)));
-    KVICK_RETURN_IF_ERROR(cache().Retire(sequence, ScopeOf("a"), text_.first(middle)));
-    cache().ForgetPrefixes();
+    KVICK_RETURN_IF_ERROR(cache().FinishAndCache(sequence, ScopeOf("a"), text_.first(middle)));
+    cache().ClearPrefixCache();
     const SequenceId resumed = cache().CreateSequence(ScopeOf("a"), text_);
     KVICK_ASSIGN_OR_RETURN(const int64_t num_found, cache().Length(resumed));
     KVICK_ASSIGN_OR_RETURN(const auto logits, Append(resumed, text_));
@@ -120,7 +120,7 @@ std::vector<GenerateRequest> MixedRequests(Tokens text) {
     request.num_samples = 1 + static_cast<int64_t>(i % 2);
     request.sampling.temperature = i % 3 == 0 ? 0 : 1;
     request.sampling.seed = i;
-    request.ignore_end = true;
+    request.ignore_eos = true;
     requests.push_back(std::move(request));
   }
   return requests;
@@ -177,7 +177,7 @@ MeanHeld StepWhileRequestsWait(Batcher& batcher) {
 // A model so small that only the cache counts, and a trace of requests of 1,000 tokens.
 Result<Claim> ProveWaste(const ProofContext& context) {
   constexpr int64_t kCacheTokens = 65536;  // 8 GiB of Llama 3 8B
-  constexpr double kMostWaste = 0.01;
+  constexpr double kMaxWaste = 0.01;
   LlamaConfig config;
   config.num_layers = 1;
   config.hidden_size = config.intermediate_size = 32;
@@ -209,19 +209,19 @@ Result<Claim> ProveWaste(const ProofContext& context) {
   return Claim{
       fmt::format("a trace of requests of 1,000 tokens: at most {:.0f} % of what they reserve is "
                   "empty",
-                  100 * kMostWaste),
+                  100 * kMaxWaste),
       fmt::format("{:.2f} % with {:.0f} requests in flight, where {} would fit preallocated",
                   100 * waste, held.in_flight / held.num_steps,
                   kCacheTokens / config.max_positions),
-      waste <= kMostWaste};
+      waste <= kMaxWaste};
 }
 
 }  // namespace
 
 Result<ProofSection> ProveServing(ProofContext& context) {
-  constexpr int64_t kMostTokens = 64;
+  constexpr int64_t kMaxTokens = 64;
   const std::vector<int32_t> text =
-      context.LongText(std::min(kMostTokens, context.model.info().max_positions));
+      context.LongText(std::min(kMaxTokens, context.model.info().max_positions));
   ProofSection section;
   KVICK_ASSIGN_OR_RETURN(section.claims, PrefixProof(context, text).Run());
   KVICK_ASSIGN_OR_RETURN(Claim mix, ProveMix(context, text));

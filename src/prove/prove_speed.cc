@@ -13,7 +13,7 @@
 namespace kvick {
 namespace {
 
-constexpr int64_t kMostPositions = 2048;
+constexpr int64_t kMaxPositions = 2048;
 constexpr int kNumPoints = 12;
 constexpr int kNumRepeats = 5;
 // Whole texts anew grow with the square of the length: this many points show it.
@@ -161,7 +161,7 @@ Status TimeCached(ProofContext& context, CachedSubject& cached, std::span<const 
 }  // namespace
 
 Result<ProofSection> ProveSpeed(ProofContext& context) {
-  const int64_t most = std::min(kMostPositions, context.model.info().max_positions);
+  const int64_t most = std::min(kMaxPositions, context.model.info().max_positions);
   SubjectOptions options = context.Subjects();
   options.context_tokens = most;
   StepTimes& times = context.proof.step_times;

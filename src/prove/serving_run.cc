@@ -123,7 +123,7 @@ Result<ServingFigures> Serve(Engine& engine, std::span<const TracedRequest> trac
           RequestOf(trace[num_submitted], static_cast<int64_t>(num_submitted), vocab_size);
       const auto id = engine.Submit(std::move(request), observer.Callbacks(num_submitted));
       if (!id) {
-        engine.Shutdown(Pending::kCancel);  // the observer goes with this call
+        engine.Shutdown(ShutdownMode::kAbort);  // the observer goes with this call
         return tl::unexpected(id.error());
       }
       ++num_submitted;

@@ -12,7 +12,7 @@
 namespace kvick {
 namespace {
 
-constexpr int64_t kMostTokens = int64_t{1} << 31;
+constexpr int64_t kMaxTokens = int64_t{1} << 31;
 
 // (0, 1], of the generator's bits alone: the distributions of the standard library differ.
 double Uniform(std::mt19937_64& random) {
@@ -44,7 +44,7 @@ Status CheckOptions(const TraceOptions& options) {
   KVICK_RETURN_IF_ERROR(
       CheckRange("num_prefixes", static_cast<double>(options.num_prefixes), 1, 1e7));
   KVICK_RETURN_IF_ERROR(CheckRange("requests_per_second", options.requests_per_second, 1e-3, 1e9));
-  return CheckRange("most_tokens", static_cast<double>(options.most_tokens), 2, kMostTokens);
+  return CheckRange("max_tokens", static_cast<double>(options.max_tokens), 2, kMaxTokens);
 }
 
 Result<int64_t> Number(const nlohmann::json& line, const char* key, int64_t low,
@@ -56,9 +56,9 @@ Result<int64_t> Number(const nlohmann::json& line, const char* key, int64_t low,
                 found == line.end() ? "missing" : found->dump());
   }
   const double value = found->get<double>();
-  if (!(value >= static_cast<double>(low) && value <= static_cast<double>(kMostTokens))) {
+  if (!(value >= static_cast<double>(low) && value <= static_cast<double>(kMaxTokens))) {
     return Fail(ErrorCode::kInvalidArgument, "{} is {}, {} to {} is possible", key, found->dump(),
-                low, kMostTokens);
+                low, kMaxTokens);
   }
   return std::llround(value);
 }
@@ -83,10 +83,10 @@ Result<TracedRequest> ParseLine(std::string_view text, const TraceOptions& optio
     return Fail(ErrorCode::kInvalidArgument,
                 "prefix_tokens without a prefix_id to share them with");
   }
-  if (request.prompt_tokens + request.output_tokens > options.most_tokens) {
+  if (request.prompt_tokens + request.output_tokens > options.max_tokens) {
     return Fail(ErrorCode::kInvalidArgument,
                 "{} tokens of prompt and output, at most {} are possible",
-                request.prompt_tokens + request.output_tokens, options.most_tokens);
+                request.prompt_tokens + request.output_tokens, options.max_tokens);
   }
   const int64_t shared =
       request.prefix_id < 0 ? 0 : Share(options.shared_prefix, request.prompt_tokens);
@@ -108,7 +108,7 @@ Result<std::vector<TracedRequest>> MakeTrace(const TraceOptions& options) {
     now_us -= std::log(Uniform(random)) * 1e6 / options.requests_per_second;
     const double length = std::exp(mean_of_log + deviation * Normal(random));
     const int64_t num_tokens =
-        static_cast<int64_t>(std::clamp(length, 2.0, static_cast<double>(options.most_tokens)));
+        static_cast<int64_t>(std::clamp(length, 2.0, static_cast<double>(options.max_tokens)));
     TracedRequest request;
     request.arrival_us = static_cast<int64_t>(now_us);
     request.output_tokens =
@@ -152,7 +152,7 @@ GenerateRequest RequestOf(const TracedRequest& traced, int64_t request_idx, int6
   append(2 * static_cast<uint64_t>(traced.prefix_id), traced.prefix_tokens);
   append(2 * static_cast<uint64_t>(request_idx) + 1, traced.prompt_tokens - traced.prefix_tokens);
   request.max_new_tokens = traced.output_tokens;
-  request.ignore_end = true;
+  request.ignore_eos = true;
   return request;
 }
 

@@ -28,7 +28,7 @@ struct TraceOptions {
   double shared_prefix = 0.5;     // of a prompt: begins like those of the same prefix_id
   int64_t num_prefixes = 8;
   double requests_per_second = 100;
-  int64_t most_tokens = 8192;  // of a request: longer ones are cut to this
+  int64_t max_tokens = 8192;  // of a request: longer ones are cut to this
   uint64_t seed = 1;
 };
 
@@ -38,7 +38,7 @@ Result<std::vector<TracedRequest>> MakeTrace(const TraceOptions& options);
 
 // One JSON object a line: arrival_ms, prompt_tokens, output_tokens, and where there is one
 // prefix_id with the first options.shared_prefix of the prompt, or its prefix_tokens, in common.
-// Of the options the others but most_tokens are not read.
+// Of the options the others but max_tokens are not read.
 // Errors: invalid_argument, with the line's number.
 Result<std::vector<TracedRequest>> ParseTrace(std::string_view lines, const TraceOptions& options);
 

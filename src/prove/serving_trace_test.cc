@@ -13,7 +13,7 @@ namespace {
 TEST(MakeTrace, HasTheMeansThatWereAskedFor) {
   TraceOptions options;
   options.num_requests = 20000;
-  options.most_tokens = 1 << 30;
+  options.max_tokens = 1 << 30;
   const auto trace = MakeTrace(options).value();
   ASSERT_EQ(trace.size(), 20000u);
   double tokens = 0, output = 0;
@@ -33,7 +33,7 @@ TEST(MakeTrace, HasTheMeansThatWereAskedFor) {
 
 TEST(MakeTrace, CutsAtTheMostTokensAndRefusesWhatCannotBe) {
   TraceOptions options;
-  options.most_tokens = 700;
+  options.max_tokens = 700;
   const auto trace = MakeTrace(options).value();
   for (const TracedRequest& request : trace) {
     EXPECT_LE(request.prompt_tokens + request.output_tokens, 700);

@@ -57,8 +57,8 @@ Status CachedSubject::Begin() {
 Status CachedSubject::Feed(std::span<const int32_t> tokens, std::span<float> logits) {
   KVICK_ASSIGN_OR_RETURN(WritePlan plan,
                          cache_->Reserve(*sequence_, static_cast<int64_t>(tokens.size())));
-  const RunnerSlice slice{&plan, tokens};
-  KVICK_RETURN_IF_ERROR(runner_->Run(*cache_, {&slice, 1}, LogitsOf::kLast, logits));
+  const SequenceChunk chunk{&plan, tokens};
+  KVICK_RETURN_IF_ERROR(runner_->Run(*cache_, {&chunk, 1}, LogitsOf::kLast, logits));
   return cache_->Commit(std::move(plan));
 }
 

@@ -1,4 +1,4 @@
-#include "engine/generation.h"
+#include "engine/sequence.h"
 
 #include <algorithm>
 #include <tuple>
@@ -17,54 +17,54 @@ SamplingOptions SamplingOf(const GenerateRequest& request, int64_t sample_idx) {
 
 }  // namespace
 
-Generation::Generation(const Model& model, std::shared_ptr<ActiveRequest> request,
-                       int64_t context_tokens, int64_t sample_idx)
+Sequence::Sequence(const Model& model, std::shared_ptr<ActiveRequest> request,
+                   int64_t context_tokens, int64_t sample_idx)
     : model_(&model),
       request_(std::move(request)),
       context_tokens_(context_tokens),
       sampler_(SamplingOf(request_->request, sample_idx)),
       answer_(model, request_->request.stop),
-      text_(request_->request.prompt),
+      token_ids_(request_->request.prompt),
       next_sample_(sample_idx + 1),
       end_sample_(sample_idx == 0 ? request_->request.num_samples : next_sample_) {
   result_.sample_idx = sample_idx;
   if (request_->request.max_new_tokens == 0) Finish(FinishReason::kLength);
 }
 
-std::unique_ptr<Generation> Generation::TakeFollower() {
-  KVICK_CHECK(num_followers() > 0);
-  return std::unique_ptr<Generation>(
-      new Generation(*model_, request_, context_tokens_, next_sample_++));
+std::unique_ptr<Sequence> Sequence::TakePendingSample() {
+  KVICK_CHECK(num_pending_samples() > 0);
+  return std::unique_ptr<Sequence>(
+      new Sequence(*model_, request_, context_tokens_, next_sample_++));
 }
 
-void Generation::LeaveFollowersTo(Generation& follower) {
-  KVICK_CHECK(follower.next_sample_ == next_sample_);
-  follower.end_sample_ = std::exchange(end_sample_, next_sample_);
+void Sequence::HandOverSamples(Sequence& sample) {
+  KVICK_CHECK(sample.next_sample_ == next_sample_);
+  sample.end_sample_ = std::exchange(end_sample_, next_sample_);
 }
 
-bool Generation::IsOlderThan(const Generation& other) const {
+bool Sequence::IsOlderThan(const Sequence& other) const {
   return std::tuple(request_->id, sample_idx()) <
          std::tuple(other.request_->id, other.sample_idx());
 }
 
-int64_t Generation::most_tokens() const {
+int64_t Sequence::max_tokens() const {
   return std::min(request_->request.max_new_tokens, context_tokens_ - num_prompt_tokens()) +
          num_prompt_tokens();
 }
 
-void Generation::TakeToken(std::span<const float> logits) {
+void Sequence::SampleNextToken(std::span<const float> logits) {
   if (request_->is_cancelled) return Cancel();  // by a sample of this very step
-  const auto token = sampler_.Sample(logits, text_);
+  const auto token = sampler_.Sample(logits, token_ids_);
   if (!token) return Fail(token.error());
   if (result_.tokens.empty()) result_.first_token_us = MicrosecondsSince(request_->submitted);
   const GenerateRequest& request = request_->request;
-  const std::vector<int32_t>& end_ids = model_->info().end_ids;
-  if (!request.ignore_end && std::binary_search(end_ids.begin(), end_ids.end(), *token)) {
+  const std::vector<int32_t>& eos_ids = model_->info().eos_ids;
+  if (!request.ignore_eos && std::binary_search(eos_ids.begin(), eos_ids.end(), *token)) {
     return Finish(FinishReason::kStop);
   }
-  text_.push_back(*token);
+  token_ids_.push_back(*token);
   result_.tokens.push_back(*token);
-  const bool goes_on = Tell(*token, answer_.Append(*token));
+  const bool goes_on = Emit(*token, answer_.Append(*token));
   if (answer_.is_stopped()) {
     Finish(FinishReason::kStop);
   } else if (!goes_on) {
@@ -78,17 +78,17 @@ void Generation::TakeToken(std::span<const float> logits) {
   }
 }
 
-bool Generation::Tell(int32_t token, std::string_view shown) const {
+bool Sequence::Emit(int32_t token, std::string_view shown) const {
   const auto& on_token = request_->callbacks.on_token;
   return !on_token || on_token({result_.sample_idx, token, shown});
 }
 
-void Generation::Fail(Error error) {
+void Sequence::Fail(Error error) {
   result_.error = std::move(error);
   Finish(FinishReason::kFailed);
 }
 
-void Generation::Finish(FinishReason reason) {
+void Sequence::Finish(FinishReason reason) {
   KVICK_CHECK(!is_finished_);
   result_.finish_reason = reason;
   answer_.Finish();
@@ -96,7 +96,7 @@ void Generation::Finish(FinishReason reason) {
   is_finished_ = true;
 }
 
-void Generation::ReportEnd() {
+void Sequence::ReportEnd() {
   const auto& on_finish = request_->callbacks.on_finish;
   if (!on_finish) return;
   result_.finished_us = MicrosecondsSince(request_->submitted);

@@ -1,21 +1,21 @@
-#include "engine/answer_text.h"
+#include "engine/stop_string_filter.h"
 
 #include <algorithm>
 
 namespace kvick {
 
-AnswerText::AnswerText(const Model& model, std::span<const std::string> stops)
+StopStringFilter::StopStringFilter(const Model& model, std::span<const std::string> stops)
     : stream_(model), stops_(stops) {}
 
-std::string_view AnswerText::Append(int32_t token) {
+std::string_view StopStringFilter::Append(int32_t token) {
   waiting_ += stream_.Append(token);
   const size_t stop = FindStop();
   is_stopped_ = stop != std::string::npos;
   return Show(
-      std::string_view(waiting_).substr(0, is_stopped_ ? stop : waiting_.size() - NumUndecided()));
+      std::string_view(waiting_).substr(0, is_stopped_ ? stop : waiting_.size() - HeldBackBytes()));
 }
 
-std::string_view AnswerText::Finish() {
+std::string_view StopStringFilter::Finish() {
   if (is_stopped_) return {};
   waiting_ += stream_.Finish();
   const size_t stop = FindStop();
@@ -23,20 +23,20 @@ std::string_view AnswerText::Finish() {
   return Show(std::string_view(waiting_).substr(0, stop));
 }
 
-std::string_view AnswerText::Show(std::string_view piece) {
+std::string_view StopStringFilter::Show(std::string_view piece) {
   const size_t num_before = shown_.size();
   shown_ += piece;
   waiting_.erase(0, piece.size());
   return std::string_view(shown_).substr(num_before);
 }
 
-size_t AnswerText::FindStop() const {
+size_t StopStringFilter::FindStop() const {
   size_t first = std::string::npos;
   for (const std::string& stop : stops_) first = std::min(first, waiting_.find(stop));
   return first;
 }
 
-size_t AnswerText::NumUndecided() const {
+size_t StopStringFilter::HeldBackBytes() const {
   size_t longest = 0;
   for (const std::string& stop : stops_) {
     for (size_t num = std::min(stop.size() - 1, waiting_.size()); num > longest; --num) {

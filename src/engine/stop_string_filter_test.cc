@@ -1,4 +1,4 @@
-#include "engine/answer_text.h"
+#include "engine/stop_string_filter.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ class AnswerTextTest : public ::testing::Test {
  protected:
   // What is shown with each token until a stop, then what Finish adds.
   Strings Shown(const Strings& stops, const Ids& ids) {
-    AnswerText answer(*opened_.model, stops);
+    StopStringFilter answer(*opened_.model, stops);
     Strings shown;
     std::string all;
     for (const int32_t id : ids) {
@@ -60,7 +60,7 @@ TEST_F(AnswerTextTest, AStopInTheFirstTokenLeavesWhatStandsBeforeIt) {
   EXPECT_TRUE(is_stopped_);
 }
 
-// The first "a" of "aaab" does not begin the stop text after all, the second one does.
+// The first "a" of "aaab" does not begin the stop strings after all, the second one does.
 TEST_F(AnswerTextTest, AStopMayBeginInsideWhatLookedLikeOne) {
   EXPECT_EQ(Shown({"aab"}, {'a', 'a', 'a', 'b'}), (Strings{"", "", "a", "", ""}));
   EXPECT_TRUE(is_stopped_);
@@ -107,7 +107,7 @@ TEST_F(AnswerTextTest, AgreesWithTheDefinitionOnRandomTexts) {
     for (std::string& stop : stops) {
       for (int i = draw(1, 5); i > 0; --i) stop += static_cast<char>('a' + draw(0, 2));
     }
-    AnswerText answer(*opened_.model, stops);
+    StopStringFilter answer(*opened_.model, stops);
     std::string text;
     while (!answer.is_stopped() && text.size() < 40) {
       const int32_t id = ids[static_cast<size_t>(draw(0, 6))];
@@ -131,9 +131,9 @@ TEST_F(AnswerTextTest, AgreesWithTheDefinitionOnRandomTexts) {
   }
 }
 
-TEST(AnswerText, WithoutATokenizerTheIdsAreShown) {
+TEST(StopStringFilter, WithoutATokenizerTheIdsAreShown) {
   const testing::OpenedRandomLlama opened(testing::SmallLlama());
-  AnswerText answer(*opened.model, {});
+  StopStringFilter answer(*opened.model, {});
   EXPECT_EQ(answer.Append(12), "12 ");
   EXPECT_EQ(answer.Append(7), "7 ");
   EXPECT_EQ(answer.Finish(), "");
