@@ -1,7 +1,5 @@
 #include "formats/tokenizer_gguf.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -12,6 +10,7 @@
 
 #include "base/check.h"
 #include "formats/error_source.h"
+#include "formats/gguf_pretokenizers.h"
 #include "formats/quoted.h"
 #include "formats/range.h"
 
@@ -25,46 +24,16 @@ constexpr std::string_view kScoresKey = "tokenizer.ggml.scores";
 constexpr std::string_view kTypesKey = "tokenizer.ggml.token_type";
 constexpr std::string_view kMergesKey = "tokenizer.ggml.merges";
 
-constexpr std::string_view kLlama3Pattern =
-    R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+)"
-    R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kQwen2Pattern =
-    R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+)"
-    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-// What a value of tokenizer.ggml.pre means.
-struct PreType {
-  std::vector<std::string_view> names;
-  std::vector<std::string_view> patterns;
-  bool whole_words_first;
-  bool add_bos;  // where tokenizer.ggml.add_bos_token is missing
-};
-
-// Source: llama.cpp, src/llama-vocab.cpp
-const std::vector<PreType>& PreTypes() {
-  static const std::vector<PreType> types = {
-      {{"default"},
-       {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"},
-       false,
-       false},
-      {{"gpt-2", "phi-2"}, {kGpt2Pattern}, false, false},
-      {{"llama-bpe", "llama3", "llama-v3", "falcon3"}, {kLlama3Pattern}, true, true},
-      {{"qwen2", "deepseek-r1-qwen", "stablelm2"}, {kQwen2Pattern}, false, false},
-      {{"smollm", "starcoder", "refact", "command-r"}, {R"(\p{N})", kGpt2Pattern}, false, false},
-  };
-  return types;
-}
-
-Result<const PreType*> FindPreType(const GgufFile& file) {
+Result<const GgufPreTokenizer*> FindPreTokenizer(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(const auto given, file.FindString(kPreKey));
   const std::string_view name = given.value_or("default");
-  std::vector<std::string_view> known;
-  for (const PreType& type : PreTypes()) {
-    if (std::ranges::find(type.names, name) != type.names.end()) return &type;
-    known.insert(known.end(), type.names.begin(), type.names.end());
+  const GgufPreTokenizer* pre = FindGgufPreTokenizer(name);
+  if (!pre) {
+    return Fail(ErrorCode::kUnsupported,
+                "{}: {}: expected a pre-tokenizer listed in docs/formats.md, got {}", file.source(),
+                kPreKey, Quoted(name));
   }
-  return Fail(ErrorCode::kUnsupported, "{}: {} is {}, only {} are possible", file.source(), kPreKey,
-              Quoted(name), fmt::join(known, ", "));
+  return pre;
 }
 
 std::string Label(const GgufFile& file, std::string_view key) {
@@ -99,8 +68,8 @@ Result<std::vector<MergeRule>> ReadMerges(const GgufFile& file) {
     const size_t space = merge.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == merge.size()) {
       return Fail(ErrorCode::kCorrupt,
-                  "{}: {}[{}] is {}, a pair of pieces with a space between is wanted",
-                  file.source(), kMergesKey, rules.size(), Quoted(merge));
+                  "{}: {}[{}]: expected two pieces with a space between, got {}", file.source(),
+                  kMergesKey, rules.size(), Quoted(merge));
     }
     rules.push_back({std::string(merge.substr(0, space)), std::string(merge.substr(space + 1))});
   }
@@ -160,11 +129,11 @@ Result<TokenizerData> SentencePieceFromGguf(const GgufFile& file) {
 }
 
 Result<TokenizerData> Gpt2FromGguf(const GgufFile& file) {
-  KVICK_ASSIGN_OR_RETURN(const PreType* pre, FindPreType(file));
+  KVICK_ASSIGN_OR_RETURN(const GgufPreTokenizer* pre, FindPreTokenizer(file));
   TokenizerData data;
   data.spelling = PieceSpelling::kByteLevel;
   data.merge_order = MergeOrder::kByRank;
-  data.split_patterns.assign(pre->patterns.begin(), pre->patterns.end());
+  data.split_patterns = pre->patterns;
   data.whole_words_first = pre->whole_words_first;
   KVICK_RETURN_IF_ERROR(ReadPieces(file, data));
   KVICK_ASSIGN_OR_RETURN(data.merges, ReadMerges(file));
@@ -180,7 +149,7 @@ Result<TokenizerData> ReadTokenizerData(const GgufFile& file) {
   if (!model || model == "none") {
     return Fail(ErrorCode::kNotFound, "{}: the file has no tokenizer", file.source());
   }
-  return Fail(ErrorCode::kUnsupported, "{}: {} is {}, only \"llama\" and \"gpt2\" are possible",
+  return Fail(ErrorCode::kUnsupported, "{}: {}: expected \"llama\" or \"gpt2\", got {}",
               file.source(), kModelKey, Quoted(*model));
 }
 
