@@ -11,21 +11,35 @@
 #include <string>
 #include <string_view>
 
-// For tests: bytes, files and the models that lie outside of the repository.
+// For tests: bytes, files and test models.
 namespace kvick::testing {
 
-// The folder of test models: $KVICK_TEST_MODELS, or shared/models beside the repository or above.
-// Empty where there is none: GTEST_SKIP() << kNoTestModels.
-inline std::string TestModelsFolder() {
-  if (const char* folder = std::getenv("KVICK_TEST_MODELS")) return folder;
-  for (std::filesystem::path place = __FILE__; place.has_relative_path();) {
-    place = place.parent_path();
-    if (std::filesystem::is_directory(place / "shared/models")) return place / "shared/models";
+// The first folder above this file, or above the working folder, that holds `path`, with `path`
+// appended; empty if there is none.
+inline std::string FindAbove(std::string_view path) {
+  for (std::filesystem::path place :
+       {std::filesystem::absolute(__FILE__), std::filesystem::current_path() / "."}) {
+    while (place.has_relative_path()) {
+      place = place.parent_path();
+      if (std::filesystem::exists(place / path)) return place / path;
+    }
   }
   return "";
 }
+
+// A file or folder of tests/data/models, which is a part of the repository.
+inline std::string TestModel(std::string_view name) {
+  return FindAbove("tests/data/models/" + std::string(name));
+}
+
+// The folder of more test models: $KVICK_TEST_MODELS, or shared/models beside the repository or
+// above. Empty where there is none: GTEST_SKIP() << kNoTestModels.
+inline std::string TestModelsFolder() {
+  if (const char* folder = std::getenv("KVICK_TEST_MODELS")) return folder;
+  return FindAbove("shared/models");
+}
 inline constexpr const char* kNoTestModels =
-    "no test models: set KVICK_TEST_MODELS, or put them into ../shared/models";
+    "no further test models: set KVICK_TEST_MODELS, or put them into ../shared/models";
 
 inline std::span<const std::byte> AsBytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));

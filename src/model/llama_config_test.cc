@@ -431,20 +431,18 @@ TEST(RopeInverseFrequencies, BlendBetweenShortAndLongWavelengths) {
 }
 
 TEST(LlamaConfig, ReadsTheTestModels) {
-  const std::string folder = testing::TestModelsFolder();
-  if (folder.empty()) GTEST_SKIP() << testing::kNoTestModels;
-  const auto read = [&](const std::string& name) {
-    return ReadJsonObject(folder + "/" + name + "/config.json").and_then(LlamaConfigFromHf);
+  const auto read = [](const std::string& name) {
+    return ReadJsonObject(testing::TestModel(name) + "/config.json").and_then(LlamaConfigFromHf);
   };
-  const auto llama3 = read("tiny-llama3-gqa4-bf16");
+  const auto llama3 = read("tiny-bf16-sharded");
   ASSERT_TRUE(llama3.has_value()) << llama3.error().message;
   EXPECT_EQ(llama3->rope.scaling, RopeConfig::Scaling::kLlama3);
   EXPECT_EQ(llama3->rope.original_max_positions, 64);
-  const auto linear = read("tiny-llama-mqa-hd128-f32");
+  const auto linear = read("tiny-f32-hd128");
   ASSERT_TRUE(linear.has_value()) << linear.error().message;
   EXPECT_EQ(linear->rope.scaling, RopeConfig::Scaling::kLinear);
-  EXPECT_TRUE(read("tiny-llama-mha-f16-tied")->tie_word_embeddings);
-  EXPECT_EQ(read("stories260K-hf")->num_layers, 5);
+  EXPECT_TRUE(read("tiny-f16-tied")->tie_word_embeddings);
+  EXPECT_EQ(read("tiny-words-hf")->num_layers, 5);
 }
 
 }  // namespace

@@ -107,31 +107,29 @@ void FlipAndOpen(const std::string& path, int num_rounds) {
   WriteFile(path, original);
 }
 
-TEST(ModelFile, SurvivesRandomDamageToATrainedModel) {
-  const std::string models = testing::TestModelsFolder();
-  if (models.empty()) GTEST_SKIP() << testing::kNoTestModels;
+TEST(ModelFile, SurvivesRandomDamage) {
+  const auto copy = [](const TempFolder& folder, const std::string& model, const char* file) {
+    WriteFile(folder / file, testing::ReadFile(testing::TestModel(model) + "/" + file));
+  };
   const TempFolder folder;
-  WriteFile(folder / "model.gguf", testing::ReadFile(models + "/stories260K.gguf"));
+  WriteFile(folder / "model.gguf", testing::ReadFile(testing::TestModel("tiny-words.gguf")));
   FlipAndOpen(folder / "model.gguf", 200);
-  WriteFile(folder / "config.json", testing::ReadFile(models + "/stories260K-hf/config.json"));
-  WriteFile(folder / "model.safetensors",
-            testing::ReadFile(models + "/stories260K-hf/model.safetensors"));
+  copy(folder, "tiny-words-hf", "config.json");
+  copy(folder, "tiny-words-hf", "model.safetensors");
   FlipAndOpen(folder / "model.safetensors", 200);
   FlipAndOpen(folder / "config.json", 200);
   const TempFolder shards;
-  for (const char* name : {"config.json", "model-00001-of-00002.safetensors",
+  for (const char* file : {"config.json", "model-00001-of-00002.safetensors",
                            "model-00002-of-00002.safetensors", "model.safetensors.index.json"}) {
-    WriteFile(shards / name, testing::ReadFile(models + "/tiny-llama3-gqa4-bf16/" + name));
+    copy(shards, "tiny-bf16-sharded", file);
   }
   FlipAndOpen(shards / "model.safetensors.index.json", 100);
 }
 
 TEST(ModelFile, OpensTheTestModels) {
-  const std::string models = testing::TestModelsFolder();
-  if (models.empty()) GTEST_SKIP() << testing::kNoTestModels;
-  for (const char* name : {"stories260K.gguf", "stories260K-hf", "tiny-llama3-gqa4-bf16",
-                           "tiny-llama-mha-f16-tied", "tiny-llama-mqa-hd128-f32"}) {
-    const auto model = ModelFile::Open(models + "/" + name);
+  for (const char* name : {"tiny-words.gguf", "tiny-words-hf", "tiny-bf16-sharded", "tiny-f16-tied",
+                           "tiny-f32-hd128", "tiny-q8_0.gguf"}) {
+    const auto model = ModelFile::Open(testing::TestModel(name));
     ASSERT_TRUE(model.has_value()) << model.error().message;
     EXPECT_EQ(static_cast<int64_t>(model->weights().layers.size()), model->config().num_layers);
   }

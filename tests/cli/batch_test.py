@@ -11,7 +11,7 @@ import time
 import unittest
 
 import kvick_cli
-from kvick_cli import QUICK, SEED, CliTest, binary, comma, random_tokens, shared, stories
+from kvick_cli import QUICK, SEED, CliTest, binary, comma, random_tokens, stories, stories_folder
 
 _PROMPTS = ["Once upon a time", "The dog", "One day, a girl", "", "Lily and Tom went to the park. ",
             "Once upon a time there was a big red ball. ", "He said: \"", "\u00e9\u4e2d \U0001f600"]
@@ -151,7 +151,7 @@ class TextsTest(BatchTest):
         self.assertEqual(self.results()[0]["text"], wanted["text"])
 
     def test_text_is_null_without_a_tokenizer(self):
-        folder = shared("models", "stories260K-hf")
+        folder = stories_folder()
         requests = [{"tokens": [1, 403], "max_tokens": 3}, {"prompt": "a"},
                     {"tokens": [1], "stop": "a"}]
         text, *errors = self.batch(requests, "--ordered", model=folder, exit_code=1)

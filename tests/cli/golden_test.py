@@ -4,23 +4,18 @@ import json
 import unittest
 
 import kvick_cli
-from kvick_cli import QUICK, CliTest, comma, isas, shared
+from kvick_cli import QUICK, CliTest, comma, golden_of, isas, models, shared
 
 # A 16-bit model may choose another token where the two best logits are nearer than this.
 _NEAR_MARGIN = 0.05
 
 
-def _golden_cases(most_sequences=None):
-    """(model, sequences), each model as GGUF file and as folder, where it is given so."""
-    folder = shared("models")
-    for golden in sorted(folder.glob("*.greedy.json")):
-        name = golden.name.removesuffix(".greedy.json")
-        found = [p for p in (folder / f"{name}.gguf", folder / f"{name}-hf", folder / name)
-                 if p.exists()]
-        if not found:
-            raise RuntimeError(f"{golden} has no model beside it")
-        for model in found:
-            yield model, json.loads(golden.read_text())[:most_sequences]
+def _golden_cases(max_sequences=None):
+    """(model, sequences) of every model that has a file of goldens."""
+    for model in models():
+        golden = golden_of(model)
+        if golden is not None:
+            yield model, json.loads(golden.read_text())[:max_sequences]
 
 
 def _has_16_bit_weights(model):
@@ -38,7 +33,7 @@ class GoldenTest(CliTest):
         self.assertLess(golden["margins"][parting], _NEAR_MARGIN, f"new token {parting} differs")
 
     def test_every_sequence_on_every_implementation(self):
-        for model, sequences in _golden_cases(most_sequences=1 if QUICK else None):
+        for model, sequences in _golden_cases(max_sequences=1 if QUICK else None):
             may_part = _has_16_bit_weights(model)
             for isa in isas():
                 for i, golden in enumerate(sequences):

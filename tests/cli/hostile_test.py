@@ -11,7 +11,7 @@ import threading
 
 import damage
 import kvick_cli
-from kvick_cli import QUICK, SEED, CliTest, binary, inspect, shared, stories
+from kvick_cli import QUICK, SEED, CliTest, binary, data, inspect, stories
 
 _NUM_DAMAGES = 12 if QUICK else 150  # to each kind of file
 _TIME_LIMIT_S = 60 if QUICK else 10
@@ -86,7 +86,7 @@ class HostileTest(CliTest):
     def copied(self, name):
         """A copy of a model folder that may be written."""
         copy = self.folder / name
-        shutil.copytree(shared("models", name), copy, copy_function=shutil.copyfile)
+        shutil.copytree(data("models", name), copy, copy_function=shutil.copyfile)
         copy.chmod(0o755)
         return copy
 
@@ -99,27 +99,27 @@ class HostileTest(CliTest):
                            ("-p", "Once upon"))
 
     def test_safetensors(self):
-        folder = self.copied("stories260K-hf")
+        folder = self.copied("tiny-words-hf")
         self.check_damages(folder, folder / "model.safetensors", damage.safetensors,
                            ("--tokens", "1,3"))
 
     def test_config_json(self):
-        folder = self.copied("tiny-llama3-gqa4-bf16")
+        folder = self.copied("tiny-bf16-sharded")
         self.check_damages(folder, folder / "config.json", damage.json_text, ("--tokens", "1,3"))
 
     def test_index_json(self):
-        folder = self.copied("tiny-llama3-gqa4-bf16")
+        folder = self.copied("tiny-bf16-sharded")
         self.check_damages(folder, folder / "model.safetensors.index.json", damage.json_text,
                            ("--tokens", "1,3"))
 
     def test_tokenizer_json(self):
-        folder = self.copied("stories260K-hf")
+        folder = self.copied("tiny-words-hf")
         path = folder / "tokenizer.json"
         path.write_bytes(_small_tokenizer())
         self.check_damages(folder, path, damage.json_text, ("-p", "Once upon"))
 
     def test_a_shard_is_missing(self):
-        folder = self.copied("tiny-llama3-gqa4-bf16")
+        folder = self.copied("tiny-bf16-sharded")
         shard = sorted(folder.glob("*.safetensors"))[1]
         shard.unlink()
         sentence = self.run_failing("generate", "-m", folder, "--tokens", "1")

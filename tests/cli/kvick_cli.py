@@ -2,7 +2,7 @@
 
 Environment
   KVICK_BINARY       the program under test
-  KVICK_TEST_MODELS  the folder of test models; else shared/models beside the repository or above
+  KVICK_TEST_MODELS  a folder of more test models; else shared/models beside the repository or above
   KVICK_TEST_QUICK   fewer and shorter cases, and room for what sanitizers cost
   KVICK_TEST_SEED    of everything drawn at random
 """
@@ -19,6 +19,7 @@ import unittest
 
 QUICK = bool(os.environ.get("KVICK_TEST_QUICK"))
 SEED = int(os.environ.get("KVICK_TEST_SEED", "1"))
+_TESTS = pathlib.Path(__file__).resolve().parents[1]
 _EXIT_SKIPPED = 77
 _TIME_LIMIT_S = 120
 
@@ -27,29 +28,73 @@ def binary():
     return os.environ["KVICK_BINARY"]
 
 
+def data(*parts):
+    """A path in tests/data, which is a part of the repository."""
+    return _TESTS.joinpath("data", *parts)
+
+
 def shared(*parts):
-    """A path in the shared test data; skips the test where it is absent."""
-    models = os.environ.get("KVICK_TEST_MODELS")
-    above = pathlib.Path(__file__).resolve().parents
-    folders = [pathlib.Path(models).parent] if models else [p / "shared" for p in above]
-    for folder in folders:
+    """A path in data that a checkout may have in addition; skips the test where it is absent."""
+    for folder in _shared_folders():
         path = folder.joinpath(*parts)
         if path.exists():
             return path
-    wanted = "/".join(parts)
-    raise unittest.SkipTest(
-        f"no {wanted}: set KVICK_TEST_MODELS, or put the test data into ../shared")
+    raise unittest.SkipTest(f"{'/'.join(parts)} is absent: set KVICK_TEST_MODELS to run this test")
 
 
+def _shared_folders():
+    given = os.environ.get("KVICK_TEST_MODELS")
+    if given:
+        return [pathlib.Path(given).parent]
+    return [parent / "shared" for parent in _TESTS.parents]
+
+
+@functools.cache
 def models():
-    """The files and folders of the test models."""
-    folder = shared("models")
-    return sorted(p for p in folder.iterdir() if p.is_dir() or p.suffix == ".gguf")
+    """The files and folders of tests/data/models, then those of shared/models that kvick runs."""
+    found = _models_in(data("models"))
+    for folder in _shared_folders():
+        if (folder / "models").is_dir():
+            found += [model for model in _models_in(folder / "models") if _runs(model)]
+    return found
+
+
+def _models_in(folder):
+    return sorted(p for p in folder.iterdir()
+                  if p.suffix == ".gguf" or (p / "config.json").exists())
+
+
+def _runs(model):
+    """Models of architectures that kvick does not support are left out, with a message."""
+    done = subprocess.run([binary(), "generate", "-m", model, "--tokens", "1", "-n", "1"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(f"left out: {done.stderr.strip()}", file=sys.stderr)
+    return done.returncode == 0
+
+
+def golden_of(model):
+    """The file of greedy continuations that belongs to a model, or None.
+
+    A GGUF file may lack what its folder says, as a sliding window: they count for both or neither.
+    """
+    name = model.stem.removesuffix("-hf")
+    folders = [p for p in (model.with_name(name), model.with_name(f"{name}-hf")) if p.is_dir()]
+    golden = model.with_name(f"{name}.greedy.json")
+    return golden if golden.exists() and set(folders) <= set(models()) else None
 
 
 def stories():
-    """A small trained model with a tokenizer."""
-    return shared("models", "stories260K.gguf")
+    """A small model with a tokenizer: a trained one if the checkout has it, else a random one."""
+    try:
+        return shared("models", "stories260K.gguf")
+    except unittest.SkipTest:
+        return data("models", "tiny-words.gguf")
+
+
+def stories_folder():
+    """The same weights as a Hugging Face folder, without a tokenizer."""
+    return stories().with_name(f"{stories().stem}-hf")
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 import json
 
 import kvick_cli
-from kvick_cli import CliTest, shared, stories
+from kvick_cli import CliTest, data, stories
 
 
 class PlanTest(CliTest):
@@ -32,9 +32,9 @@ class PlanTest(CliTest):
             self.assertEqual(plan["bytes_per_token"], token_bytes)
 
     def test_a_config_alone_is_enough(self):
-        config = shared("models", "tiny-llama3-gqa4-bf16", "config.json")
+        config = data("models", "tiny-bf16-sharded", "config.json")
         plan = self.run_json("plan", config)
-        self.assertEqual(plan["bytes_per_token"], 2 * 3 * 2 * 32 * 2)
+        self.assertEqual(plan["bytes_per_token"], 2 * 2 * 2 * 16 * 2)
         folder = self.run_json("plan", config.parent)
         self.assertEqual(folder["bytes_per_token"], plan["bytes_per_token"])
         self.assertEqual(folder["weight_bytes"], plan["weight_bytes"])

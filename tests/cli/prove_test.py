@@ -82,7 +82,7 @@ class ProveTest(CliTest):
 
     def test_a_context_that_is_too_short_is_said(self):
         folder = self.folder / "short"
-        shutil.copytree(kvick_cli.shared("models", "stories260K-hf"), folder)
+        shutil.copytree(kvick_cli.stories_folder(), folder)
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").chmod(0o644)
         (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 127}))

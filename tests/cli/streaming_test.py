@@ -46,7 +46,7 @@ class StreamingTest(CliTest):
         return sum(0xC2 <= a <= 0xDF and 0x80 <= b <= 0xBF for a, b in zip(values, values[1:]))
 
     def test_each_token_is_written_at_once(self):
-        writes, _ = _writes("generate", "-m", stories(), "-p", _PROMPT, "-n", 50)
+        writes, _ = _writes("generate", "-p", _PROMPT, "-n", 50)
         self.assertEqual(writes[0].decode(), _PROMPT)
         self.assertEqual(len(writes), 1 + 50 + 1, "prompt, tokens, end of line")
 

@@ -1,7 +1,7 @@
 """Right and wrong use: help, versions, exit codes, sentences."""
 
 import kvick_cli
-from kvick_cli import CliTest, shared, stories
+from kvick_cli import CliTest, shared, stories, stories_folder
 
 _VERBS = ["generate", "batch", "logits", "tokenize", "inspect"]
 
@@ -114,7 +114,7 @@ class FailureTest(CliTest):
                     self.folder / "l.npy"), r"3.*2")
 
     def test_text_for_a_model_without_a_tokenizer(self):
-        folder = shared("models", "stories260K-hf")
+        folder = stories_folder()
         self.check(("generate", "-m", folder, "-p", "a"), "tokenizer")
 
     def test_a_prompt_file_that_cannot_be_read(self):
