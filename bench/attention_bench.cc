@@ -1,4 +1,5 @@
-// One layer of attention, 32 heads on 8 KV heads of 128: new tokens at the end of a context.
+// One layer of attention with 32 query heads and 8 KV heads of 128: new tokens at the end of a
+// context.
 
 #include <memory>
 #include <utility>
@@ -24,7 +25,7 @@ SequenceId AddSequence(KvCache& cache, int64_t num_tokens) {
   return sequence;
 }
 
-// Of one layer, with room for one sequence; 0 is one block for all.
+// A cache of one layer with room for one sequence. block_tokens 0: one block for all tokens.
 std::unique_ptr<KvCache> MakeCache(DType dtype, int64_t num_tokens, int64_t block_tokens) {
   KvConfig config;
   config.num_layers = 1;

@@ -15,7 +15,7 @@
 
 namespace kvick {
 
-// The best isa on all cores.
+// The best isa of this machine, on all cores.
 inline Exec BenchExec() { return {BestIsa(), NumUsableCores()}; }
 
 inline std::vector<float> RandomFloats(int64_t num) {
@@ -26,7 +26,7 @@ inline std::vector<float> RandomFloats(int64_t num) {
 
 inline void Require(const Status& status) { KVICK_CHECK(status.has_value()); }
 
-// What a pass reads or writes, and computes, as rates beside its time.
+// Reports what a pass reads or writes, and what it computes, as rates next to its time.
 inline void SetRates(benchmark::State& state, double bytes_per_pass, double flops_per_pass) {
   const auto rate = [](double per_pass) {
     return benchmark::Counter(per_pass, benchmark::Counter::kIsIterationInvariantRate);

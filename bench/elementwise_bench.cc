@@ -1,4 +1,4 @@
-// What stands between the matrices: norms, rotations, gates, additions, for some tokens of 4096.
+// The operations between the matrix products: norms, RoPE, SwiGLU, additions. Some tokens of 4096.
 
 #include <cmath>
 #include <numeric>
@@ -47,7 +47,7 @@ void BM_SwiGlu(benchmark::State& state) {
   std::vector<float> out = gate;
   for (auto _ : state) {
     state.PauseTiming();
-    out = gate;  // its own result again and again would become denormal
+    out = gate;  // applied to its own result again and again it would become denormal
     state.ResumeTiming();
     SwiGlu(BenchExec(), out, up);
   }

@@ -1,4 +1,4 @@
-// What the machine gives at best, to hold the others against.
+// The limits of the machine, to compare the kernels with.
 
 #include "bench_util.h"
 #include "measure/caches.h"

@@ -1,4 +1,4 @@
-// Tokens times a weight matrix of 4096 x 4096, from 256 MiB of such matrices.
+// Tokens times a weight matrix of 4096 x 4096. The matrices take 256 MiB, so they come from memory.
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-// How long it takes to find what is known of a text, in a cache full of texts.
+// The time of a prefix lookup in a full cache.
 
 #include <random>
 #include <utility>
@@ -14,7 +14,7 @@ constexpr int64_t kTextTokens = 8192, kNumBlocks = 100000;
 
 using Text = std::vector<int32_t>;
 
-// Texts that part from an earlier one at a random place, until all blocks are known.
+// Texts that differ from an earlier one from a random position on, until all blocks are indexed.
 std::vector<Text> FillWithTexts(KvCache& cache, const PrefixScope& scope) {
   std::mt19937 random(1);
   const auto draw = [&](int64_t end) { return static_cast<int64_t>(random() % end); };
@@ -32,7 +32,7 @@ std::vector<Text> FillWithTexts(KvCache& cache, const PrefixScope& scope) {
     Require(cache.FinishAndCache(sequence, scope, text));
     texts.push_back(std::move(text));
   }
-  texts.erase(texts.begin());  // where it all began was never cached
+  texts.erase(texts.begin());  // the first text was never cached
   return texts;
 }
 

@@ -1,4 +1,4 @@
-# CTemplate::CTemplate. The library comes without a CMake package.
+# CTemplate::CTemplate. The library has no CMake package of its own.
 find_path(CTEMPLATE_INCLUDE_DIR ctemplate/template.h)
 find_library(CTEMPLATE_LIBRARY ctemplate)
 mark_as_advanced(CTEMPLATE_INCLUDE_DIR CTEMPLATE_LIBRARY)

@@ -1,5 +1,5 @@
-# What other projects get: two components of libraries with their public headers, a CMake package
-# that finds them, and the program.
+# What is installed: two components of libraries with their public headers, a CMake package that
+# finds them, and the program.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -7,7 +7,7 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/kvick")
 set(package_files "${PROJECT_BINARY_DIR}/kvick-config.cmake"
                   "${PROJECT_BINARY_DIR}/kvick-config-version.cmake")
 
-# kvick_install_component(NAME kvick_base ...): what find_package(kvick COMPONENTS NAME) brings.
+# kvick_install_component(NAME kvick_base ...): what find_package(kvick COMPONENTS NAME) provides.
 function(kvick_install_component component)
   install(TARGETS ${ARGN} EXPORT kvick-${component}-targets FILE_SET HEADERS)
   install(EXPORT kvick-${component}-targets NAMESPACE kvick:: DESTINATION "${package_dir}")

@@ -1,8 +1,8 @@
-# The two ways to add a target here: a folder's library, and a folder's tests.
+# How targets are added: the library of a folder, and the tests of a folder.
 
-# What every translation unit here is compiled with, and nobody else's: the headers of src/, and
-# fmt, which base/check.h words errors with. The order of floating-point operations is what the code
-# says: no contraction, never -ffast-math.
+# The options of every translation unit in this project; users do not get them. They add the headers
+# of src/, and fmt, with which base/check.h formats errors. The compiler keeps the order of
+# floating-point operations of the source: no contraction, never -ffast-math.
 add_library(kvick_options INTERFACE)
 target_include_directories(kvick_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(kvick_options INTERFACE fmt::fmt)
@@ -14,7 +14,7 @@ if(KVICK_SANITIZE)
 endif()
 
 # kvick_library(kvick_NAME HEADERS public.h ... SOURCES a.cc ... DEPENDS kvick_base ...): the
-# library of the current folder, kvick::NAME to other projects. DEPENDS is what its users see.
+# library of the current folder, kvick::NAME in other projects. DEPENDS are public dependencies.
 function(kvick_library name)
   cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   string(REPLACE "kvick_" "" export_name "${name}")

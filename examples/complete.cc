@@ -3,7 +3,7 @@
 
 #include "kvick/engine.h"
 
-// The continuation of a text, or why there is none.
+// The continuation of a prompt, or the error that prevented it.
 kvick::Result<std::string> Complete(const std::string& path, const std::string& text) {
   auto model = kvick::Model::Open(path);
   if (!model) return tl::unexpected(model.error());

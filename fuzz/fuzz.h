@@ -8,12 +8,12 @@
 
 namespace kvick {
 
-// What a fuzz target defines. libFuzzer calls the first alone; fuzz_main.cc calls both.
+// Every fuzz target defines these two functions. libFuzzer calls only the first, fuzz_main.cc both.
 
-// Feeds the bytes to the parser. Returns 0; a crash, a sanitizer report or a hang is a finding.
+// Gives the bytes to the parser and returns 0. A crash, a sanitizer report or a hang is a bug.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-// Valid inputs to start from.
+// Valid inputs, from which mutations start.
 std::vector<std::string> FuzzSeeds();
 
 }  // namespace kvick

@@ -1,4 +1,4 @@
-// A GGUF file, all that it holds, and the model that is made of it.
+// Parses a GGUF file, reads all of it, and makes a model of it.
 
 #include <span>
 #include <string>
@@ -14,7 +14,7 @@
 namespace kvick {
 namespace {
 
-// Reads the ends of every tensor: a sanitizer sees a range that leaves the file.
+// Reads the first and last byte of every tensor: a sanitizer reports a range outside of the file.
 unsigned Touch(const TensorTable& tensors) {
   unsigned sum = 0;
   for (const TensorInfo& tensor : tensors.all()) {

@@ -1,4 +1,4 @@
-// The text of a config.json, and the config that is made of it.
+// Parses a config.json and makes a model config of it.
 
 #include <nlohmann/json.hpp>
 #include <string>

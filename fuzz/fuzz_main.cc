@@ -1,8 +1,8 @@
-// A plain main for the fuzz targets, so that they are built and run wherever the tests are.
+// A plain main for the fuzz targets, so that every build of the tests builds and runs them too.
 //
-//   fuzz_x                      some hundreds of mutations of the seeds, always the same ones
-//   fuzz_x FILE...              these inputs
-//   fuzz_x --write-seeds DIR    the seeds as files: a corpus for libFuzzer to start from
+//   fuzz_x                      runs some hundreds of mutations of the seeds, always the same ones
+//   fuzz_x FILE...              runs these inputs
+//   fuzz_x --write-seeds DIR    writes the seeds to files, as a first corpus for libFuzzer
 
 #include <algorithm>
 #include <cstdint>
@@ -26,7 +26,7 @@ void Run(const std::string& input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
 }
 
-// One change: a random byte, a number at the edge of its range, a cut, or a repeated stretch.
+// Makes one change: a random byte, an extreme number, a truncation, or a repeated part.
 void Mutate(std::mt19937& random, std::string& input) {
   if (input.empty()) return;
   const size_t place = random() % input.size();

@@ -1,4 +1,4 @@
-// A safetensors file and all the tensors in it.
+// Parses a safetensors file and reads all of its tensors.
 
 #include <span>
 #include <string>

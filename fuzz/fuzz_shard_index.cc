@@ -1,4 +1,4 @@
-// The text of a model.safetensors.index.json, which must not name a file outside of its folder.
+// Parses a model.safetensors.index.json. It must not name a file outside of its folder.
 
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// Any bytes as text: they come back from their tokens, whole and token by token.
+// Encodes any bytes as text. Decoding the tokens, all at once or one by one, gives the same bytes.
 
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// The tokenizer in a GGUF file.
+// Makes a tokenizer of the metadata of a GGUF file.
 
 #include <span>
 #include <string>

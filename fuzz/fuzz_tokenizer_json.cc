@@ -1,4 +1,4 @@
-// A tokenizer.json and, after a zero byte, a tokenizer_config.json, and the tokenizer made of them.
+// Makes a tokenizer of a tokenizer.json and, after a zero byte, a tokenizer_config.json.
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the arrows between the layers: who may include and link whom.
+"""Checks which layer includes and links which: only the arrows of CONTRIBUTING.md are allowed.
 
     check_layers.py [ROOT]         the tree; exit code 1 if a line of it is at odds with the arrows
     check_layers.py --self-test    this check, on small trees with one violation each
@@ -42,7 +42,7 @@ def is_public(path):
 
 
 def layer_of(path):
-    """The layer of a file; None above them all, "" where this check does not know it."""
+    """The layer of a file; None if it is above all layers, "" if this check does not know it."""
     if is_public(path):
         return PUBLIC_HEADERS.get(path.stem, "")
     if path.parts[0] == "src":
@@ -51,7 +51,7 @@ def layer_of(path):
 
 
 def layer_of_include(name):
-    """The layer of an included header; None where it is none of ours."""
+    """The layer of an included header; None if it is not part of kvick."""
     first, _, rest = name.partition("/")
     if first == "kvick" and rest:
         return PUBLIC_HEADERS.get(Path(rest).stem)
@@ -73,7 +73,7 @@ def check_include(path, quote, name):
     if is_public(path):
         is_allowed = name.startswith(("kvick/", "tl/")) or not re.search(r"[/.]", name)
         if not is_allowed:
-            return f"a public header includes {name}: only kvick/, tl/ and std are possible"
+            return f"a public header may include kvick/, tl/ and std, got {name}"
     own, other = layer_of(path), layer_of_include(name)
     if not own:
         return None
@@ -115,7 +115,7 @@ def check_guards(root, paths):
         else:
             start = rf"#ifndef {guard}\n#define {guard}\n"
         if not re.match(start, code) or not code.endswith("#endif"):
-            found.append(Violation(path, 1, f"the guard {guard} is wanted around the header"))
+            found.append(Violation(path, 1, f"expected the include guard {guard}"))
     return found
 
 
@@ -212,11 +212,11 @@ PLANTED = {
     ),
     "internal header in a public one": (
         {"include/kvick/kv_cache.h": header("KVICK_KV_CACHE_H_", "base/a.h")},
-        "a public header includes base/a.h",
+        "a public header may include kvick/, tl/ and std, got base/a.h",
     ),
     "library in a public header": (
         {"include/kvick/status.h": "#ifndef KVICK_STATUS_H_\n#include <fmt/format.h>\n#endif\n"},
-        "a public header includes fmt/format.h",
+        "a public header may include kvick/, tl/ and std, got fmt/format.h",
     ),
     "public header of no layer": (
         {"include/kvick/new.h": header("KVICK_NEW_H_")},
@@ -238,7 +238,7 @@ PLANTED = {
     "quoted neighbour": ({"src/base/a.cc": '#include "a.h"\n'}, "a.h is in quotes"),
     "wrong guard": (
         {"src/base/a.h": header("KVICK_A_H_")},
-        "src/base/a.h:1: the guard KVICK_BASE_A_H_",
+        "src/base/a.h:1: expected the include guard KVICK_BASE_A_H_",
     ),
     "wrong guard per target": ({"src/base/b-inl.h": header("KVICK_BASE_B_INL_H_")}, "b-inl.h:1"),
     "no guard in an app": ({"apps/kvick/cli.h": "#pragma once\n"}, "KVICK_APPS_KVICK_CLI_H_"),

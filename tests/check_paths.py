@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds that no text names a place of one machine: what is built here builds anywhere.
+"""Checks that no file names an absolute path of one machine.
 
-    check_paths.py [ROOT]         the tree; exit code 1 if a file names an absolute path of someone's
+    check_paths.py [ROOT]         the tree; exit code 1 if a file names such a path
     check_paths.py --self-test    this check, on small trees with one violation each
 """
 

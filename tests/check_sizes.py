@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the sizes: headers, sources, functions, and a short README in every folder of src/.
+"""Checks sizes: of headers, sources and functions, and of the README in every folder of src/.
 
     check_sizes.py [ROOT]         the tree; exit code 1 if something in it is too long
     check_sizes.py --self-test    this check, on small trees with one violation each
@@ -88,7 +88,7 @@ def check_lines(path, text, limit):
     num_lines = len(text.splitlines())
     if num_lines <= limit:
         return []
-    return [Violation(path, limit + 1, f"{num_lines} lines, at most {limit} are possible")]
+    return [Violation(path, limit + 1, f"{num_lines} lines, expected at most {limit}")]
 
 
 def check_functions(path, text):
@@ -97,8 +97,8 @@ def check_functions(path, text):
     except ValueError as error:
         return [Violation(path, 1, str(error))]
     return [
-        Violation(path, first, f"a function of {last - first + 1} lines, at most "
-                  f"{MAX_FUNCTION_LINES} are possible")
+        Violation(path, first, f"a function of {last - first + 1} lines, expected at most "
+                  f"{MAX_FUNCTION_LINES}")
         for first, last in functions
         if last - first + 1 > MAX_FUNCTION_LINES
     ]

@@ -1,4 +1,4 @@
-"""What the checks of the source tree share: its files, C++ text without comments, the report."""
+"""What the checks of the source tree share: the list of files, C++ without comments, the report."""
 
 import dataclasses
 import os
@@ -73,7 +73,7 @@ def self_test(check, clean, planted):
             found = [str(violation) for violation in check(Path(folder))]
         as_expected = any(expected in line for line in found) if expected else not found
         if not as_expected:
-            failures.append(f"{name}: wanted {expected or 'nothing'}, got {found or 'nothing'}")
+            failures.append(f"{name}: expected {expected or 'nothing'}, got {found or 'nothing'}")
     return failures
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing and builds kvick in build/PRESET.
+# Installs missing packages and builds kvick in build/PRESET.
 #
-#   tools/build.sh PRESET program      the command line alone
+#   tools/build.sh PRESET program      only the command line
 #   tools/build.sh PRESET tests        everything
 #
-# JOBS: how many compilers run side by side; default: the cores of this machine.
+# JOBS: number of compilers that run in parallel; default: the number of cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,7 +15,7 @@ case "$2" in
   program)
     packages=(build)
     build=(--target kvick)
-    # A folder that has tests keeps them.
+    # A build folder configured with tests keeps them.
     [[ -e "build/$preset/CMakeCache.txt" ]] || configure=(-DKVICK_BUILD_TESTS=OFF)
     ;;
   tests)
@@ -23,7 +23,7 @@ case "$2" in
     configure=(-DKVICK_BUILD_TESTS=ON)
     ;;
   *)
-    echo "$0: '$2' is nothing to build: program or tests are possible" >&2
+    echo "$0: second argument: expected program or tests, got '$2'" >&2
     exit 2
     ;;
 esac

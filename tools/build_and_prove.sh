@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds kvick in build/release and lets it prove its claims.
+# Installs missing packages, builds kvick in build/release and runs `kvick prove`.
 #
 #   tools/build_and_prove.sh [OPTIONS of kvick prove]
 #
-# JOBS: how many compilers run side by side; default: the cores of this machine.
+# JOBS: number of compilers that run in parallel; default: the number of cores.
 set -euo pipefail
 root="$(dirname "${BASH_SOURCE[0]}")/.."
 

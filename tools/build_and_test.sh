@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds kvick in build/PRESET and runs its tests.
+# Installs missing packages, builds kvick in build/PRESET and runs its tests.
 #
 #   tools/build_and_test.sh [PRESET]     default: release
 #
-# JOBS: how many compilers and tests run side by side; default: the cores of this machine.
+# JOBS: number of compilers and tests that run in parallel; default: the number of cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

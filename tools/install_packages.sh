@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing, and nothing where none is.
+# Installs the Debian packages that are missing. If none is missing, it does nothing.
 #
 #   tools/install_packages.sh [build] [tests] [checks]     default: build tests
 #
-#   build    what kvick is built of       tests    what its tests need on top
+#   build    packages to build kvick      tests    packages that its tests also need
 #   checks   clang: the fuzzers, clang-format, clang-tidy
 set -euo pipefail
 
@@ -22,7 +22,7 @@ wanted=()
 for set_name in "${@:-build tests}"; do
   for name in $set_name; do
     if [[ -z "${packages[$name]:-}" ]]; then
-      echo "$0: '$name' is no set of packages: build, tests or checks are possible" >&2
+      echo "$0: expected build, tests or checks, got '$name'" >&2
       exit 2
     fi
     read -r -d '' -a more <<<"${packages[$name]}" || true
@@ -31,7 +31,7 @@ for set_name in "${@:-build tests}"; do
 done
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  echo "Not a Debian system. These packages, or what they are called here, are needed:" >&2
+  echo "This is not a Debian system. Install these packages, or their equivalents, yourself:" >&2
   echo "  ${wanted[*]}" >&2
   exit 0
 fi

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Trains the model in the box: a byte-level Llama of under 4 MB that writes like its text.
+"""Trains the demo model: a byte-level Llama of less than 4 MB that writes like its training text.
 
     train_demo_model.py TEXT --output demo.gguf --work-dir FOLDER [--steps N] [--threads N]
 
-After every CHECKPOINT_STEPS steps the state goes to FOLDER/checkpoint.pt and, where the held-out
-loss is the lowest yet at its length, the model to the output. The same command goes on from there.
-Needs PyTorch alone (Debian's python3-torch); trains on the CPU, with matrix products in bf16.
+After every CHECKPOINT_STEPS steps it saves its state to FOLDER/checkpoint.pt and, if the held-out
+loss is the lowest so far at this sequence length, the model to the output. The same command
+continues from the checkpoint. Needs only PyTorch (Debian's python3-torch); trains on the CPU, with
+matrix products in bf16.
 """
 
 import argparse
@@ -395,7 +396,7 @@ def write_gguf(model, path):
         body += padded(data)
     data = padded(head) + body
     if len(data) > MAX_BYTES:
-        raise ValueError(f"the model has {len(data)} bytes, at most {MAX_BYTES} are possible")
+        raise ValueError(f"model file: expected at most {MAX_BYTES} bytes, got {len(data)}")
     unfinished = path.with_suffix(".new")
     unfinished.write_bytes(data)
     os.replace(unfinished, path)
