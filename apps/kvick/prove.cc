@@ -1,4 +1,4 @@
-// kvick prove: shows on this machine that the cache changes no answer, and what it costs.
+// kvick prove: shows on this machine that the cache changes no answer, and what the cache costs.
 
 #include <fmt/chrono.h>
 #include <fmt/color.h>
@@ -30,11 +30,20 @@ struct ProveVerbOptions {
   bool json = false;
 };
 
+// null for what was not judged.
+nlohmann::json HoldsJson(Verdict verdict) {
+  if (verdict == Verdict::kNotJudged) return nullptr;
+  return verdict == Verdict::kHolds;
+}
+
 nlohmann::json ClaimsJson(const ProofSection& section) {
   nlohmann::json claims = nlohmann::json::array();
   for (const Claim& claim : section.claims) {
-    claims.push_back(
-        {{"asked", claim.asked}, {"measured", claim.measured}, {"holds", claim.holds}});
+    claims.push_back({{"statement", claim.statement},
+                      {"measured", claim.measured},
+                      {"explanation", claim.explanation},
+                      {"verdict", VerdictName(claim.verdict)},
+                      {"holds", HoldsJson(claim.verdict)}});
   }
   return claims;
 }
@@ -51,7 +60,8 @@ nlohmann::json ProofJson(const Proof& proof) {
   for (const ProofSection& section : proof.sections) {
     sections.push_back({{"name", section.name},
                         {"title", section.title},
-                        {"holds", section.holds()},
+                        {"verdict", VerdictName(section.verdict())},
+                        {"holds", HoldsJson(section.verdict())},
                         {"claims", ClaimsJson(section)}});
   }
   nlohmann::json bugs = nlohmann::json::array();
@@ -64,8 +74,12 @@ nlohmann::json ProofJson(const Proof& proof) {
                     {"planted_text", bug.planted.Whole()}});
   }
   const WasteFigures& waste = proof.waste;
-  return {{"holds", proof.holds()},
+  return {{"verdict", VerdictName(proof.verdict())},
+          {"holds", HoldsJson(proof.verdict())},
+          {"made_by", proof.made_by},
+          {"date", proof.date},
           {"model", proof.model_path},
+          {"processor", proof.processor},
           {"isa", proof.isa},
           {"threads", proof.num_threads},
           {"read_gbps", proof.read_gbps},
@@ -82,34 +96,43 @@ nlohmann::json ProofJson(const Proof& proof) {
             {"paged", UsageJson(waste.paged, waste.paged_requests_that_fit)}}}};
 }
 
-// "holds" or "FAILS", coloured where a terminal shows it.
-std::string Verdict(bool holds) {
-  const char* text = holds ? "holds" : "FAILS";
+// "holds", "FAILS" or "not judged", coloured where a terminal shows it.
+std::string VerdictText(Verdict verdict) {
+  const std::string text(verdict == Verdict::kFails ? "FAILS" : VerdictName(verdict));
   if (isatty(STDOUT_FILENO) != 1) return text;
-  const auto style =
-      fmt::emphasis::bold | fg(holds ? fmt::terminal_color::green : fmt::terminal_color::red);
-  return fmt::format(style, "{}", text);
+  const auto color = verdict == Verdict::kHolds   ? fmt::terminal_color::green
+                     : verdict == Verdict::kFails ? fmt::terminal_color::red
+                                                  : fmt::terminal_color::yellow;
+  return fmt::format(fmt::emphasis::bold | fg(color), "{}", text);
+}
+
+// In lines of at most 80 characters, each indented by two.
+void PrintWrapped(std::string_view text) {
+  constexpr size_t kWidth = 78;
+  while (!text.empty()) {
+    const size_t end = text.size() <= kWidth ? text.size() : text.rfind(' ', kWidth);
+    fmt::print("  {}\n", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+void PrintSection(const ProofSection& section) {
+  fmt::print("\n{}\n", section.title);
+  std::string_view explanation;
+  for (const Claim& claim : section.claims) {
+    if (claim.explanation != explanation) PrintWrapped(claim.explanation);
+    explanation = claim.explanation;
+    fmt::print("    {}  {}\n           {}\n", VerdictText(claim.verdict), claim.statement,
+               claim.measured);
+  }
 }
 
 void PrintProof(const Proof& proof) {
-  fmt::print("model    {}\nmachine  {}, {} threads, reads {:.1f} GB/s\n", proof.model_path,
-             proof.isa, proof.num_threads, proof.read_gbps);
+  fmt::print("kvick    {}, {}\nmodel    {}\nmachine  {}\n", proof.made_by, proof.date,
+             proof.model_path, DescribeMachine(proof));
   if (!proof.injected.empty()) fmt::print("planted  {}\n", proof.injected);
-  for (const ProofSection& section : proof.sections) {
-    fmt::print("\n{}\n", section.title);
-    for (const Claim& claim : section.claims) {
-      fmt::print("  {}  {}\n         {}\n", Verdict(claim.holds), claim.asked, claim.measured);
-    }
-  }
-  const Proof::Count count = proof.CountClaims();
-  fmt::print("\n{}  {} of {} claims\n", Verdict(proof.holds()), count.held, count.all);
-}
-
-Status WriteReport(const Proof& proof, const std::string& path) {
-  const std::time_t now = std::time(nullptr);
-  const std::string made_by =
-      fmt::format("kvick {} ({}), {:%Y-%m-%d %H:%M} UTC", kVersion, kCommit, fmt::gmtime(now));
-  return WriteFile(path, {RenderReport(proof, made_by)});
+  for (const ProofSection& section : proof.sections) PrintSection(section);
+  fmt::print("\n{}  {}\n", VerdictText(proof.verdict()), DescribeCount(proof.CountClaims()));
 }
 
 Status RunProve(const ProveVerbOptions& options) {
@@ -120,18 +143,22 @@ Status RunProve(const ProveVerbOptions& options) {
   KVICK_ASSIGN_OR_RETURN(const auto model, OpenModel(options.model));
   Progress progress("proving");
   int64_t num_sections = 0;
-  prove.on_section = [&](std::string_view) { progress.Show(num_sections++, 8); };
+  prove.on_section = [&](std::string_view) { progress.Show(num_sections++, 9); };
   prove.num_allocations = NumAllocations;
   KVICK_ASSIGN_OR_RETURN(Proof proof, Prove(*model, prove));
   progress.Clear();
   proof.model_path = options.model.empty() ? kDemoModelName : ShownName(options.model);
+  proof.made_by = fmt::format("{} ({})", kVersion, kCommit);
+  proof.date = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
   if (options.json) {
     PrintJson(ProofJson(proof));
   } else {
     PrintProof(proof);
   }
-  if (!options.report.empty()) KVICK_RETURN_IF_ERROR(WriteReport(proof, options.report));
-  if (proof.holds()) return {};
+  if (!options.report.empty()) {
+    KVICK_RETURN_IF_ERROR(WriteFile(options.report, {RenderReport(proof)}));
+  }
+  if (proof.verdict() != Verdict::kFails) return {};
   return Fail(ErrorCode::kInternal, "the proof does not hold{}",
               proof.injected.empty() ? "" : ", as it must not with a planted bug");
 }

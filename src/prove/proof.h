@@ -2,6 +2,7 @@
 #define KVICK_PROVE_PROOF_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,11 +12,23 @@
 
 namespace kvick {
 
-// One line of a proof.
+enum class Verdict {
+  kHolds,
+  kFails,
+  kNotJudged,  // this machine could not show it: too little memory, or too busy to time anything
+};
+
+std::string_view VerdictName(Verdict verdict);  // "holds", "fails", "not judged"
+constexpr Verdict HoldsIf(bool condition) { return condition ? Verdict::kHolds : Verdict::kFails; }
+
+// One statement of a proof, and what was found.
 struct Claim {
-  std::string asked;
-  std::string measured;
-  bool holds = false;
+  std::string statement;
+  std::string measured = "";  // for kNotJudged: the reason
+  Verdict verdict = Verdict::kFails;
+  // What was done, and why it matters, for readers who are new to KV caches: a literal. Neighbours
+  // that share it are shown under it.
+  std::string_view explanation = "";
 };
 
 struct ProofSection {
@@ -23,8 +36,11 @@ struct ProofSection {
   std::string title;  // for people
   std::vector<Claim> claims;
 
-  bool holds() const;
+  Verdict verdict() const;
 };
+
+// kFails if any fails; else kHolds if any holds; else kNotJudged.
+Verdict Combine(std::span<const Claim> claims);
 
 // Microseconds of a decode step at each position, three ways.
 struct StepTimes {
@@ -34,26 +50,30 @@ struct StepTimes {
   std::vector<double> concatenated_us;
 };
 
-// A text, cut around what its first token shows that another text has otherwise. Joined, it is the
-// whole.
-struct PartedText {
+// A text, split around the first token that differs from another text.
+struct SplitText {
   std::string same;
-  std::string token;  // empty: no token is another, or it never became a whole character
+  std::string token;  // empty: no token differs, or the token is only a part of a character
   std::string rest;
 
   std::string Whole() const { return same + token + rest; }
 };
 
-// What a planted bug did to a text.
+// The effect of a planted bug on a text. New tokens are counted from 0.
 struct BugTrace {
   std::string name;         // "rope"
-  std::string description;  // how it is made in practice
+  std::string description;  // how it comes about in practice
   std::string prompt;
-  PartedText healthy;
-  PartedText planted;
-  int64_t first_wrong_logits = -1;  // of the new tokens: the first chosen from other bits; -1: none
-  int64_t first_wrong_token = -1;   // the first that is another; -1: the texts are the same
+  SplitText healthy;
+  SplitText planted;
+  int64_t num_tokens = 0;           // new tokens of each text
+  int64_t first_wrong_logits = -1;  // the first token whose logits differ; -1: none
+  int64_t first_wrong_token = -1;   // the first token that differs; -1: the texts are the same
 };
+
+// "caught: the logits differ from new token 1 on, the text from new token 11 on": from 1, for
+// people.
+std::string DescribeCaught(const BugTrace& trace);
 
 // Requests in one amount of memory, reserved whole and in blocks.
 struct WasteFigures {
@@ -67,25 +87,35 @@ struct WasteFigures {
   int64_t paged_requests_that_fit = 0;
 };
 
-// Everything that was found, for the terminal, for JSON and for the page.
+// All results, for the terminal, for JSON and for the page.
 struct Proof {
-  ModelInfo model;
+  std::string made_by;  // program and version; set by the program, like `date` and `model_path`
+  std::string date;
   std::string model_path;
+  ModelInfo model;
+  std::string processor;  // empty: unknown
   std::string isa;
   std::string injected;  // the bug that was left planted; empty: none
   int num_threads = 0;
-  double read_gbps = 0;  // of this machine, now
+  double read_gbps = 0;  // read bandwidth of this machine, now; 0: not measured
   std::vector<ProofSection> sections;
   StepTimes step_times;
   std::vector<BugTrace> bugs;
   WasteFigures waste;
 
   struct Count {
-    int64_t held = 0, all = 0;
+    int64_t held = 0, failed = 0, not_judged = 0;
+
+    int64_t all() const { return held + failed + not_judged; }
   };
   Count CountClaims() const;
-  bool holds() const;
+  Verdict verdict() const;  // as Combine of all claims
 };
+
+// "Intel(R) ..., avx512, 2 threads, reads 32.4 GB/s"
+std::string DescribeMachine(const Proof& proof);
+// "37 of 37 claims", "34 of 37 claims, 3 not judged"
+std::string DescribeCount(const Proof::Count& count);
 
 }  // namespace kvick
 

@@ -1,8 +1,9 @@
-// Each of the four classic bugs, planted: the comparison with recomputing must see it.
+// Each of the four classic bugs is planted; the comparison with recomputing must notice it.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/same_bits.h"
@@ -11,7 +12,11 @@
 namespace kvick {
 namespace {
 
-// The first new token that was chosen from other bits, or -1.
+constexpr std::string_view kExplanation =
+    "Each of the four classic bugs of a KV cache is planted on purpose, and the same comparison as "
+    "above is made. It must notice the bug: otherwise the other claims would prove nothing.";
+
+// The first new token whose logits differ, or -1.
 int64_t FirstWrongLogits(const GreedyRun& healthy, const GreedyRun& planted) {
   const size_t width = healthy.logits.size() / healthy.tokens.size();
   for (size_t i = 0; i < healthy.tokens.size(); ++i) {
@@ -23,23 +28,13 @@ int64_t FirstWrongLogits(const GreedyRun& healthy, const GreedyRun& planted) {
   return -1;
 }
 
-std::string Caught(const BugTrace& trace, size_t num_tokens) {
-  if (trace.first_wrong_logits < 0) return "NOT CAUGHT";
-  if (trace.first_wrong_token < 0) {
-    return fmt::format("caught: other logits from new token {} on, though the same {} tokens",
-                       trace.first_wrong_logits, num_tokens);
-  }
-  return fmt::format("caught: other logits from new token {} on, the text parts at {}",
-                     trace.first_wrong_logits, trace.first_wrong_token);
-}
-
-// The text of new tokens, cut around token `parting`; -1: not cut.
-PartedText CutAround(const Model& model, std::span<const int32_t> tokens, int64_t parting) {
-  const int64_t num_same = parting < 0 ? std::ssize(tokens) : parting;
-  PartedText text;
+// The text of new tokens, split around token `mismatch`; -1: not split.
+SplitText SplitAround(const Model& model, std::span<const int32_t> tokens, int64_t mismatch) {
+  const int64_t num_same = mismatch < 0 ? std::ssize(tokens) : mismatch;
+  SplitText text;
   TextStream stream(model);
   for (int64_t i = 0; i < std::ssize(tokens); ++i) {
-    // A character that is not whole yet shows with a later token.
+    // A character that is still incomplete appears with a later token.
     std::string& part = i < num_same ? text.same : text.token.empty() ? text.token : text.rest;
     part += stream.Append(tokens[static_cast<size_t>(i)]);
   }
@@ -47,17 +42,18 @@ PartedText CutAround(const Model& model, std::span<const int32_t> tokens, int64_
   return text;
 }
 
-// Where the new tokens of two runs part, and what was said until then.
+// Where the new tokens of two runs differ, and their texts.
 BugTrace Compare(const Model& model, PlantedBug bug, const GreedyRun& healthy,
                  const GreedyRun& planted) {
   BugTrace trace;
   trace.name = PlantedBugName(bug);
   trace.description = PlantedBugDescription(bug);
+  trace.num_tokens = std::ssize(healthy.tokens);
   trace.first_wrong_logits = FirstWrongLogits(healthy, planted);
-  const auto parting = std::ranges::mismatch(healthy.tokens, planted.tokens).in1;
-  if (parting != healthy.tokens.end()) trace.first_wrong_token = parting - healthy.tokens.begin();
-  trace.healthy = CutAround(model, healthy.tokens, trace.first_wrong_token);
-  trace.planted = CutAround(model, planted.tokens, trace.first_wrong_token);
+  const auto mismatch = std::ranges::mismatch(healthy.tokens, planted.tokens).in1;
+  if (mismatch != healthy.tokens.end()) trace.first_wrong_token = mismatch - healthy.tokens.begin();
+  trace.healthy = SplitAround(model, healthy.tokens, trace.first_wrong_token);
+  trace.planted = SplitAround(model, planted.tokens, trace.first_wrong_token);
   return trace;
 }
 
@@ -66,7 +62,7 @@ BugTrace Compare(const Model& model, PlantedBug bug, const GreedyRun& healthy,
 Result<ProofSection> ProveBugsAreCaught(ProofContext& context) {
   KVICK_ASSIGN_OR_RETURN(const auto recomputed,
                          RecomputedSubject::Create(context.model, context.Subjects()));
-  // The second text: the first leaves behind what a missing reset would read.
+  // Each bug sees this as its second text. The first leaves rows behind that a missing reset reads.
   KVICK_ASSIGN_OR_RETURN(
       const GreedyRun healthy,
       RunGreedy(*recomputed, context.prompts[0], context.num_tokens, context.vocab_size()));
@@ -80,10 +76,11 @@ Result<ProofSection> ProveBugsAreCaught(ProofContext& context) {
         const GreedyRun planted,
         RunGreedy(*subject, context.prompts[0], context.num_tokens, context.vocab_size()));
     BugTrace trace = Compare(context.model, bug, healthy, planted);
-    trace.prompt = CutAround(context.model, context.prompts[0], -1).Whole();
+    trace.prompt = SplitAround(context.model, context.prompts[0], -1).Whole();
     section.claims.push_back({fmt::format("{}: {}", trace.name, trace.description),
-                              Caught(trace, healthy.tokens.size()), trace.first_wrong_logits >= 0});
-    context.proof.bugs.push_back(trace);
+                              DescribeCaught(trace), HoldsIf(trace.first_wrong_logits >= 0),
+                              kExplanation});
+    context.proof.bugs.push_back(std::move(trace));
   }
   return section;
 }

@@ -1,4 +1,4 @@
-// However the work is cut, the logits are the same bits.
+// However memory and work are divided, the logits are the same bits.
 
 #include <fmt/format.h>
 
@@ -16,6 +16,19 @@ namespace {
 
 constexpr int64_t kMaxTokens = 120;
 
+constexpr std::string_view kCutExplanation =
+    "The same text goes through the model, with memory and work divided differently. All logits "
+    "must "
+    "be the same bits, so that block size, chunk size and threads are a matter of speed alone.";
+constexpr std::string_view kEmptyExplanation =
+    "Every slot of the cache without a token is filled with NaN, which would spread to any result "
+    "that reads it. The logits do not change, so no empty slot is read.";
+constexpr std::string_view kBatchExplanation =
+    "The text runs in one batch with seven others. They must not change its logits.";
+constexpr std::string_view kHistoryExplanation =
+    "Tokens are removed and computed again, a sequence is forked, blocks are reused. Nothing that "
+    "happened to a block before may show in the logits.";
+
 struct Cut {
   int64_t block_tokens = 16;  // 0: contiguous
   int64_t chunk_tokens = kMaxTokens;
@@ -30,7 +43,7 @@ class ExactnessProof {
         text_(context.LongText(std::min(kMaxTokens, context.model.info().max_positions))) {}
 
   Result<ProofSection> Run() {
-    KVICK_ASSIGN_OR_RETURN(wanted_, Logits({0}));
+    KVICK_ASSIGN_OR_RETURN(fresh_, Logits({0}));
     KVICK_RETURN_IF_ERROR(AddCut("contiguous = paged, blocks of 16", {16}));
     KVICK_RETURN_IF_ERROR(AddCut("contiguous = paged, blocks of 64", {64}));
     for (const int64_t chunk : {1, 7, 64}) {
@@ -83,22 +96,25 @@ class ExactnessProof {
     return logits;
   }
 
-  void Add(std::string asked, std::span<const float> got, size_t first_token) {
-    const auto wanted = std::span<const float>(wanted_).subspan(
+  void Add(Claim claim, std::span<const float> got, size_t first_token) {
+    const auto fresh = std::span<const float>(fresh_).subspan(
         first_token * static_cast<size_t>(context_.vocab_size()), got.size());
-    const bool same = SameBits(got, wanted);
-    section_.claims.push_back(
-        {std::move(asked),
-         same ? fmt::format("{} logits, the same bits", got.size()) : "bits DIFFER", same});
+    const bool same = SameBits(got, fresh);
+    claim.measured = same ? fmt::format("{} logits, the same bits", got.size()) : "bits DIFFER";
+    claim.verdict = HoldsIf(same);
+    section_.claims.push_back(std::move(claim));
   }
 
-  Status AddCut(std::string asked, const Cut& cut) {
+  Status AddCut(std::string statement, const Cut& cut) {
     KVICK_ASSIGN_OR_RETURN(const auto logits, Logits(cut));
-    Add(std::move(asked), logits, 0);
+    const bool is_nan = cut.fill == KvFill::kNan;
+    Add({.statement = std::move(statement),
+         .explanation = is_nan ? kEmptyExplanation : kCutExplanation},
+        logits, 0);
     return {};
   }
 
-  // Eight texts of other lengths side by side, the first of them ours.
+  // Eight texts of different lengths in one batch; the first is ours.
   Status AddBatch() {
     constexpr size_t kNumTexts = 8;
     KVICK_ASSIGN_OR_RETURN(const auto subject, Subject({16}, kNumTexts));
@@ -118,12 +134,12 @@ class ExactnessProof {
     const auto width = static_cast<size_t>(context_.vocab_size());
     std::vector<float> logits(num_tokens * width);
     KVICK_RETURN_IF_ERROR(subject->runner().Run(subject->cache(), chunks, LogitsOf::kAll, logits));
-    Add("alone = in a batch of 8 of other lengths", std::span(logits).first(text_.size() * width),
-        0);
+    Add({.statement = "alone = in a batch of 8 of other lengths", .explanation = kBatchExplanation},
+        std::span(logits).first(text_.size() * width), 0);
     return {};
   }
 
-  // What a sequence has been through before: cut back, forked, in blocks that others used.
+  // A sequence that was truncated, one that was forked, and one in reused blocks.
   Status AddSequences() {
     KVICK_ASSIGN_OR_RETURN(const auto subject, Subject({16}, 3));
     KvCache& cache = subject->cache();
@@ -137,20 +153,23 @@ class ExactnessProof {
     KVICK_RETURN_IF_ERROR(cache.Truncate(first, static_cast<int64_t>(cut)));
     KVICK_ASSIGN_OR_RETURN(const SequenceId fork, cache.Fork(first));
     KVICK_ASSIGN_OR_RETURN(const auto regrown, Append(*subject, first, rest));
-    Add("after truncate and regrow = fresh", regrown, cut);
+    Add({.statement = "after truncate and regrow = fresh", .explanation = kHistoryExplanation},
+        regrown, cut);
     KVICK_ASSIGN_OR_RETURN(const auto forked, Append(*subject, fork, rest));
-    Add("forked = fresh", forked, cut);
+    Add({.statement = "forked = fresh", .explanation = kHistoryExplanation}, forked, cut);
 
     KVICK_RETURN_IF_ERROR(cache.Drop(first));
     KVICK_RETURN_IF_ERROR(cache.Drop(fork));
     KVICK_ASSIGN_OR_RETURN(const auto reused, Append(*subject, cache.CreateSequence(), text_));
-    Add("blocks that another request used = new blocks", reused, 0);
+    Add({.statement = "blocks that another request used = new blocks",
+         .explanation = kHistoryExplanation},
+        reused, 0);
     return {};
   }
 
   const ProofContext& context_;
   std::vector<int32_t> text_;
-  std::vector<float> wanted_;
+  std::vector<float> fresh_;
   ProofSection section_;
 };
 

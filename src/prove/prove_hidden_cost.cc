@@ -1,15 +1,27 @@
-// Memory that is reserved and not used, and what paging makes of it: Llama 3 8B, eight requests.
+// Memory that is reserved and not used, contiguous and paged: eight requests of Llama 3 8B.
 
 #include <fmt/format.h>
 
 #include <utility>
 
+#include "base/byte_text.h"
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "base/memory.h"
 #include "prove/sections.h"
 
 namespace kvick {
 namespace {
+
+constexpr std::string_view kUsageExplanation =
+    "Eight requests of 1,000 tokens are written into a cache for eight contexts of 8,192 tokens of "
+    "Llama 3 8B. A contiguous cache reserves the whole context of each request; a paged cache "
+    "reserves "
+    "only the blocks that hold tokens.";
+constexpr std::string_view kFitExplanation =
+    "Requests of 1,000 tokens are admitted into the same memory until the cache refuses one. What "
+    "is "
+    "not reserved in vain can serve other requests.";
 
 constexpr int64_t kNumRequests = 8, kContextTokens = 8192, kUsedTokens = 1000, kBlockTokens = 16;
 
@@ -20,7 +32,7 @@ KvConfig PagedConfig() {
   return config;
 }
 
-// The same memory cut in two ways. Pages are backed when they are written: 1 GiB of the 8.
+// Pages are backed when they are written: 1 GiB of the 8 GiB.
 Result<std::unique_ptr<KvCache>> MakeCache(KvConfig config) {
   config.backing = KvBacking::kOnDemand;
   return KvCache::Create(config);
@@ -28,6 +40,12 @@ Result<std::unique_ptr<KvCache>> MakeCache(KvConfig config) {
 
 Result<KvUsage> UsageOfRequests(const KvConfig& config) {
   KVICK_ASSIGN_OR_RETURN(const auto cache, MakeCache(config));
+  const int64_t written = kNumRequests * kUsedTokens * cache->layout().BytesPerToken();
+  const int64_t available = AvailableMemoryBytes();
+  if (written > available) {
+    return Fail(ErrorCode::kExhausted, "this machine has {} of free memory, expected at least {}",
+                ByteText(available), ByteText(written));
+  }
   for (int64_t i = 0; i < kNumRequests; ++i) {
     KVICK_RETURN_IF_ERROR(AppendOnes(*cache, cache->CreateSequence(), kUsedTokens));
   }
@@ -51,14 +69,15 @@ Result<int64_t> CountAdmitted(const KvConfig& config) {
 }
 
 Claim UsageClaim(const char* name, const KvUsage& usage, int64_t reserved, int64_t used) {
-  return {fmt::format("{}: {} requests of {} tokens reserve {} bytes, use {}", name, kNumRequests,
-                      kUsedTokens, reserved, used),
-          fmt::format("reserved {}, used {}, empty {} ({:.1f} %)", usage.reserved_bytes,
-                      usage.used_bytes, usage.empty_bytes,
-                      100.0 * static_cast<double>(usage.empty_bytes) /
-                          static_cast<double>(usage.reserved_bytes)),
-          usage.reserved_bytes == reserved && usage.used_bytes == used &&
-              usage.empty_bytes == reserved - used};
+  const double empty_share =
+      static_cast<double>(usage.empty_bytes) / static_cast<double>(usage.reserved_bytes);
+  return {fmt::format("{}: {} requests of {} tokens reserve {} and use {}", name, kNumRequests,
+                      kUsedTokens, ByteText(reserved), ByteText(used)),
+          fmt::format("reserved {} bytes, used {}, empty {} ({:.1f} %)", usage.reserved_bytes,
+                      usage.used_bytes, usage.empty_bytes, 100 * empty_share),
+          HoldsIf(usage.reserved_bytes == reserved && usage.used_bytes == used &&
+                  usage.empty_bytes == reserved - used),
+          kUsageExplanation};
 }
 
 }  // namespace
@@ -82,18 +101,19 @@ Result<ProofSection> ProveHiddenCost(ProofContext& context) {
 
   const int64_t used = kNumRequests * kUsedTokens * token_bytes;
   const int64_t request_blocks = CeilDiv(kUsedTokens, kBlockTokens);
-  const int64_t wanted_fit = paged.num_blocks / request_blocks;
+  const int64_t expected_fit = paged.num_blocks / request_blocks;
   return ProofSection{
       {},
       {},
       {UsageClaim("contiguous", waste.contiguous, waste.memory_bytes, used),
        UsageClaim("paged", waste.paged, kNumRequests * request_blocks * layout.block_stride, used),
-       {fmt::format("requests of {} tokens that fit into {} bytes: {} contiguous, {} paged",
-                    kUsedTokens, waste.memory_bytes, kNumRequests, wanted_fit),
+       {fmt::format("{} holds {} requests of {} tokens contiguous, {} paged",
+                    ByteText(waste.memory_bytes), kNumRequests, kUsedTokens, expected_fit),
         fmt::format("admitted {} and {}", waste.contiguous_requests_that_fit,
                     waste.paged_requests_that_fit),
-        waste.contiguous_requests_that_fit == kNumRequests &&
-            waste.paged_requests_that_fit == wanted_fit}}};
+        HoldsIf(waste.contiguous_requests_that_fit == kNumRequests &&
+                waste.paged_requests_that_fit == expected_fit),
+        kFitExplanation}}};
 }
 
 }  // namespace kvick

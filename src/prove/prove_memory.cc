@@ -1,4 +1,4 @@
-// Bytes three times: by the formula, by the cache, and by the operating system.
+// The bytes of a cache: by the formula, by the cache, and by the operating system.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,13 +6,24 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
+#include "base/byte_text.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "prove/sections.h"
 
 namespace kvick {
 namespace {
+
+constexpr std::string_view kTokenExplanation =
+    "The size of a cached token follows from the geometry of the model: 2 (key and value) x layers "
+    "x "
+    "KV heads x head_dim x bytes per number. The cache must take exactly this.";
+constexpr std::string_view kRequestExplanation =
+    "A cache is filled, and the operating system is asked how much memory the process uses before "
+    "and "
+    "after. What the cache reports must be what it takes.";
 
 int64_t ResidentBytes() {
   std::ifstream file("/proc/self/statm");
@@ -25,46 +36,78 @@ int64_t Formula(const KvConfig& c, int64_t num_tokens) {
   return 2 * c.num_layers * c.num_kv_heads * c.head_dim * num_tokens * DTypeBytes(c.dtype);
 }
 
-// One request of `num_tokens`, allocated and written.
-Status AddRequest(const char* name, const KvConfig& geometry, int64_t num_tokens,
-                  ProofSection& section) {
-  KvConfig config = geometry.Contiguous(1, num_tokens);
-  config.backing = KvBacking::kOnDemand;  // so that what becomes resident is what is written
+// The bytes of one token: by the formula, and by the cache.
+Result<Claim> TokenClaim(const char* name, const KvConfig& config) {
+  KVICK_ASSIGN_OR_RETURN(const KvLayout layout, KvLayout::Create(config));
+  const int64_t formula = Formula(config, 1);
+  return Claim{fmt::format("{}: {} bytes per token", name, formula),
+               fmt::format("the cache uses {}", layout.BytesPerToken()),
+               HoldsIf(layout.BytesPerToken() == formula), kTokenExplanation};
+}
+
+std::string RequestStatement(const char* name, int64_t formula, int64_t num_tokens) {
+  return fmt::format("{}: {} tokens take {} ({} bytes)", name, num_tokens, ByteText(formula),
+                     formula);
+}
+
+// The bytes of one request of `num_tokens`: allocated, written, and compared with what the system
+// says.
+Result<Claim> RequestClaim(const char* name, const KvConfig& config, int64_t num_tokens) {
   const int64_t formula = Formula(config, num_tokens);
-  if (formula > AvailableMemoryBytes()) {
-    section.claims.push_back({fmt::format("{}: {} bytes for {} tokens", name, formula, num_tokens),
-                              fmt::format("only {} bytes are available", AvailableMemoryBytes()),
-                              false});
-    return {};
+  const int64_t available = AvailableMemoryBytes();
+  if (formula > available) {
+    return Fail(ErrorCode::kExhausted, "this machine has {} of free memory, expected at least {}",
+                ByteText(available), ByteText(formula));
   }
   KVICK_ASSIGN_OR_RETURN(const auto cache, KvCache::Create(config));
-  section.claims.push_back({fmt::format("{}: {} bytes a token", name, Formula(config, 1)),
-                            fmt::format("the cache says {}", cache->layout().BytesPerToken()),
-                            cache->layout().BytesPerToken() == Formula(config, 1)});
   const int64_t before = ResidentBytes();
   KVICK_RETURN_IF_ERROR(AppendOnes(*cache, cache->CreateSequence(), num_tokens));
   const int64_t grown = ResidentBytes() - before;
   const KvUsage usage = cache->Usage();
   // Pages are whole, huge ones too; other memory of the process may come and go meanwhile.
   const int64_t tolerance = 2 * kHugePageBytes + formula / 50;
-  section.claims.push_back(
-      {fmt::format("{}: {} bytes for {} tokens", name, formula, num_tokens),
-       fmt::format("the cache says {} used, {} empty; the system, {} more resident",
-                   usage.used_bytes, usage.empty_bytes, grown),
-       usage.used_bytes == formula && usage.empty_bytes == 0 &&
-           std::abs(grown - formula) <= tolerance});
-  return {};
+  return Claim{
+      RequestStatement(name, formula, num_tokens),
+      fmt::format("the cache reports {} used and {} empty; the process has grown by {}",
+                  ByteText(usage.used_bytes), ByteText(usage.empty_bytes), ByteText(grown)),
+      HoldsIf(usage.used_bytes == formula && usage.empty_bytes == 0 &&
+              std::abs(grown - formula) <= tolerance),
+      kRequestExplanation};
+}
+
+// A cache of one request, of which only what is written becomes resident.
+struct MeasuredCache {
+  const char* name;
+  KvConfig config;
+  int64_t num_tokens;
+};
+
+MeasuredCache CacheOf(const char* name, const KvConfig& geometry, int64_t num_tokens) {
+  KvConfig config = geometry.Contiguous(1, num_tokens);
+  config.backing = KvBacking::kOnDemand;
+  return {name, config, num_tokens};
 }
 
 }  // namespace
 
 Result<ProofSection> ProveMemory(ProofContext& context) {
-  ProofSection section;
+  constexpr int64_t kTokens = 8192;
   const ModelInfo& info = context.model.info();
-  const int64_t num_tokens = std::min<int64_t>(info.max_positions, 8192);
-  KVICK_RETURN_IF_ERROR(
-      AddRequest("this model", info.KvGeometry(info.DefaultKvDType()), num_tokens, section));
-  KVICK_RETURN_IF_ERROR(AddRequest("Llama 3 8B", Llama3_8BGeometry(), 8192, section));
+  const MeasuredCache caches[] = {CacheOf("this model", info.KvGeometry(info.DefaultKvDType()),
+                                          std::min(info.max_positions, kTokens)),
+                                  CacheOf("Llama 3 8B", Llama3_8BGeometry(), kTokens)};
+  ProofSection section;
+  for (const auto& [name, config, num_tokens] : caches) {
+    KVICK_ASSIGN_OR_RETURN(Claim claim, TokenClaim(name, config));
+    section.claims.push_back(std::move(claim));
+  }
+  for (const auto& [name, config, num_tokens] : caches) {
+    std::string statement = RequestStatement(name, Formula(config, num_tokens), num_tokens);
+    KVICK_ASSIGN_OR_RETURN(
+        Claim claim,
+        JudgeIfMemorySuffices(std::move(statement), RequestClaim(name, config, num_tokens)));
+    section.claims.push_back(std::move(claim));
+  }
   return section;
 }
 

@@ -1,4 +1,4 @@
-// Many requests in one cache: found or computed, interrupted or not, in any company.
+// Many requests in one cache: prefix hits, preemption, batches.
 
 #include <fmt/format.h>
 
@@ -19,9 +19,33 @@ namespace {
 
 using Tokens = std::span<const int32_t>;
 
+constexpr std::string_view kHitExplanation =
+    "A prompt whose beginning is in the cache is not computed again: only its last tokens are. "
+    "Their "
+    "logits must be the same bits as without the hit.";
+constexpr std::string_view kSaltExplanation =
+    "A request with another cache_salt must find nothing, or the time to its first token would "
+    "reveal "
+    "what others have asked.";
+constexpr std::string_view kPreemptedExplanation =
+    "When the cache is full, a request can lose its blocks and compute them again later. It must "
+    "continue as if this had not happened.";
+constexpr std::string_view kMixExplanation =
+    "Many requests share a cache that is too small for them: they wait, are preempted, share "
+    "prefixes "
+    "and fork. Each must give the same tokens as when it runs alone.";
+constexpr std::string_view kWasteExplanation =
+    "A simulated load of many requests. Only the last block of a request can be partly empty, so "
+    "almost no memory is reserved in vain and more requests run at once.";
+
+constexpr const char* kMixStatement =
+    "requests in any mix, preempted, with prefix hits and forks = each alone";
+constexpr const char* kWasteStatement =
+    "requests of 1,000 tokens on average: at most 1 % of what they reserve is empty";
+
 constexpr int64_t kBlockTokens = 16;
 
-// What one text's logits are, whatever its beginning went through before.
+// Compares the logits of a text that was found in the cache, or preempted, with computing it.
 class PrefixProof {
  public:
   PrefixProof(const ProofContext& context, Tokens text) : context_(context), text_(text) {}
@@ -33,7 +57,7 @@ class PrefixProof {
     options.fill = KvFill::kNan;
     KVICK_ASSIGN_OR_RETURN(subject_, CachedSubject::Create(context_.model, options));
     const SequenceId first = cache().CreateSequence();
-    KVICK_ASSIGN_OR_RETURN(wanted_, Append(first, text_));
+    KVICK_ASSIGN_OR_RETURN(computed_, Append(first, text_));
     KVICK_RETURN_IF_ERROR(cache().FinishAndCache(first, ScopeOf("a"), text_));
     KVICK_RETURN_IF_ERROR(AddHit("a prompt found in the cache = computed", text_.size() - 1));
     KVICK_RETURN_IF_ERROR(AddHit("found up to a token inside a block = computed",
@@ -59,22 +83,23 @@ class PrefixProof {
     return logits;
   }
 
-  void Add(std::string asked, std::span<const float> logits, int64_t num_found) {
-    const bool is_same = SameBits(logits, std::span<const float>(wanted_).last(logits.size()));
-    claims_.push_back({std::move(asked),
-                       fmt::format("{} of {} tokens found, {}", num_found, text_.size(),
-                                   is_same ? fmt::format("{} logits, the same bits", logits.size())
-                                           : "bits DIFFER"),
-                       is_same});
+  // Completes a claim that has a statement and an explanation.
+  void Add(Claim claim, std::span<const float> logits, int64_t num_found) {
+    const bool is_same = SameBits(logits, std::span<const float>(computed_).last(logits.size()));
+    claim.measured = fmt::format(
+        "{} of {} tokens found, {}", num_found, text_.size(),
+        is_same ? fmt::format("{} logits, the same bits", logits.size()) : "bits DIFFER");
+    claim.verdict = HoldsIf(is_same);
+    claims_.push_back(std::move(claim));
   }
 
   // Looks the first num_tokens tokens up, and computes the rest.
-  Status AddHit(std::string asked, size_t num_tokens) {
+  Status AddHit(std::string statement, size_t num_tokens) {
     const SequenceId sequence = cache().CreateSequence(ScopeOf("a"), text_.first(num_tokens));
     KVICK_ASSIGN_OR_RETURN(const int64_t num_found, cache().Length(sequence));
     KVICK_ASSIGN_OR_RETURN(const auto logits, Append(sequence, text_.subspan(num_found)));
-    Add(std::move(asked), logits, num_found);
-    claims_.back().holds &= num_found == static_cast<int64_t>(num_tokens);
+    Add({.statement = std::move(statement), .explanation = kHitExplanation}, logits, num_found);
+    if (num_found != static_cast<int64_t>(num_tokens)) claims_.back().verdict = Verdict::kFails;
     return cache().Drop(sequence);
   }
 
@@ -82,10 +107,10 @@ class PrefixProof {
     const int64_t num_found = cache().FindPrefix(ScopeOf("b"), text_).num_tokens;
     claims_.push_back({"nothing is found for another cache_salt",
                        fmt::format("{} of {} tokens found", num_found, text_.size()),
-                       num_found == 0});
+                       HoldsIf(num_found == 0), kSaltExplanation});
   }
 
-  // Stopped in the middle, all of it evicted, and computed again in another chunk.
+  // Interrupts the text in the middle, evicts all of it, and computes it again in another chunk.
   Status AddInterrupted() {
     cache().ClearPrefixCache();
     const size_t middle = text_.size() / 2;
@@ -96,19 +121,21 @@ class PrefixProof {
     const SequenceId resumed = cache().CreateSequence(ScopeOf("a"), text_);
     KVICK_ASSIGN_OR_RETURN(const int64_t num_found, cache().Length(resumed));
     KVICK_ASSIGN_OR_RETURN(const auto logits, Append(resumed, text_));
-    Add("put aside, evicted and resumed = uninterrupted", logits, num_found);
+    Add({.statement = "preempted, evicted and resumed = uninterrupted",
+         .explanation = kPreemptedExplanation},
+        logits, num_found);
     return {};
   }
 
   const ProofContext& context_;
   Tokens text_;
   std::unique_ptr<CachedSubject> subject_;
-  std::vector<float> wanted_;
+  std::vector<float> computed_;
   std::vector<Claim> claims_;
 };
 
-// Requests of many kinds: greedy and drawn, alone and in pairs. Their prompts are short and their
-// texts long, so that many are let in which then have no room to grow.
+// Requests of many kinds: greedy and sampled, one completion or two. Their prompts are short and
+// their completions long, so that many are admitted that later run out of blocks.
 std::vector<GenerateRequest> MixedRequests(Tokens text) {
   constexpr size_t kNumRequests = 16;
   std::vector<GenerateRequest> requests;
@@ -131,32 +158,32 @@ Result<Claim> ProveMix(const ProofContext& context, Tokens text) {
   EngineOptions options;
   options.isa = context.options.isa;
   options.num_threads = context.options.num_threads;
-  options.context_tokens = 96;  // of the longest: 24 tokens and 71 more
+  options.context_tokens = 96;  // the longest request: 24 tokens and 71 new ones
   options.max_sequences = 1;
   options.prefix_reuse = PrefixReuse::kOff;
   KVICK_ASSIGN_OR_RETURN(const auto alone, Engine::Create(context.model, options));
   options.max_sequences = 12;
   options.prefix_reuse = PrefixReuse::kOn;
-  options.cache_bytes = 2 * alone->stats().usage.capacity_bytes;  // two of them, at their longest
+  options.cache_bytes = 2 * alone->stats().usage.capacity_bytes;  // two of the longest requests
   KVICK_ASSIGN_OR_RETURN(const auto together, Engine::Create(context.model, options));
   KVICK_ASSIGN_OR_RETURN(const auto got, together->Generate(requests));
   int64_t num_different = 0;
   size_t next = 0;
   for (const GenerateRequest& request : requests) {
-    KVICK_ASSIGN_OR_RETURN(const auto wanted, alone->Generate({&request, 1}));
-    for (const GenerateResult& text_alone : wanted) {
-      if (got[next++].tokens != text_alone.tokens) ++num_different;
+    KVICK_ASSIGN_OR_RETURN(const auto results, alone->Generate({&request, 1}));
+    for (const GenerateResult& result : results) {
+      if (got[next++].tokens != result.tokens) ++num_different;
     }
   }
   const EngineStats stats = together->stats();
   return Claim{
-      "requests in any mix, preempted, found and forked = each alone",
-      fmt::format("{} texts in {} blocks, {} preemptions, {} of them differ", got.size(),
+      kMixStatement,
+      fmt::format("{} completions in {} blocks, {} preemptions, {} completions differ", got.size(),
                   together->cache_config().num_blocks, stats.num_preemptions, num_different),
-      num_different == 0 && stats.num_preemptions > 0};
+      HoldsIf(num_different == 0 && stats.num_preemptions > 0), kMixExplanation};
 }
 
-// Sums over the steps in which requests waited: from then on the cache only empties.
+// Sums over the steps in which requests waited. After them the cache only becomes emptier.
 struct MeanHeld {
   double num_steps = 0, in_flight = 0, empty_bytes = 0, reserved_bytes = 0;
 };
@@ -174,7 +201,7 @@ MeanHeld StepWhileRequestsWait(Batcher& batcher) {
   return held;
 }
 
-// A model so small that only the cache counts, and a trace of requests of 1,000 tokens.
+// A trace of requests of 1,000 tokens, on a model so small that only the cache matters.
 Result<Claim> ProveWaste(const ProofContext& context) {
   constexpr int64_t kCacheTokens = 65536;  // 8 GiB of Llama 3 8B
   constexpr double kMaxWaste = 0.01;
@@ -188,7 +215,7 @@ Result<Claim> ProveWaste(const ProofContext& context) {
   KVICK_ASSIGN_OR_RETURN(const RandomModel model, RandomModel::Create(config, DType::kBF16, 1));
   TraceOptions trace_options;
   trace_options.num_requests = 150;
-  trace_options.shared_prefix = 0;  // what is shared counts once, and would hide what is held
+  trace_options.shared_prefix = 0;  // shared blocks count once and would hide the waste
   KVICK_ASSIGN_OR_RETURN(const auto trace, MakeTrace(trace_options));
   EngineOptions options;
   options.isa = context.options.isa;
@@ -206,14 +233,11 @@ Result<Claim> ProveWaste(const ProofContext& context) {
   }
   const MeanHeld held = StepWhileRequestsWait(*batcher);
   const double waste = held.empty_bytes / held.reserved_bytes;
-  return Claim{
-      fmt::format("a trace of requests of 1,000 tokens: at most {:.0f} % of what they reserve is "
-                  "empty",
-                  100 * kMaxWaste),
-      fmt::format("{:.2f} % with {:.0f} requests in flight, where {} would fit preallocated",
-                  100 * waste, held.in_flight / held.num_steps,
-                  kCacheTokens / config.max_positions),
-      waste <= kMaxWaste};
+  return Claim{kWasteStatement,
+               fmt::format("{:.2f} % with {:.0f} requests in flight, where {} would fit contiguous",
+                           100 * waste, held.in_flight / held.num_steps,
+                           kCacheTokens / config.max_positions),
+               HoldsIf(waste <= kMaxWaste), kWasteExplanation};
 }
 
 }  // namespace
@@ -224,9 +248,9 @@ Result<ProofSection> ProveServing(ProofContext& context) {
       context.LongText(std::min(kMaxTokens, context.model.info().max_positions));
   ProofSection section;
   KVICK_ASSIGN_OR_RETURN(section.claims, PrefixProof(context, text).Run());
-  KVICK_ASSIGN_OR_RETURN(Claim mix, ProveMix(context, text));
+  KVICK_ASSIGN_OR_RETURN(Claim mix, JudgeIfMemorySuffices(kMixStatement, ProveMix(context, text)));
   section.claims.push_back(std::move(mix));
-  KVICK_ASSIGN_OR_RETURN(Claim waste, ProveWaste(context));
+  KVICK_ASSIGN_OR_RETURN(Claim waste, JudgeIfMemorySuffices(kWasteStatement, ProveWaste(context)));
   section.claims.push_back(std::move(waste));
   return section;
 }

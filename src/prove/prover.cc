@@ -7,16 +7,22 @@
 #include "base/check.h"
 #include "base/isa.h"
 #include "base/threads.h"
+#include "measure/processor_name.h"
 #include "measure/read_limit.h"
 #include "prove/sections.h"
 
 namespace kvick {
 namespace {
 
+constexpr std::string_view kMemoryExplanation =
+    "This machine has too little free memory to try. This says nothing about the cache, so the "
+    "claim "
+    "neither holds nor fails.";
+
 constexpr const char* kTexts[] = {"Once upon a time", "The", "To be, or not to be: that is the"};
 constexpr int64_t kLengths[] = {5, 17, 40};
 
-// Some texts; without a tokenizer some ids that a simple generator gives.
+// Token ids of some texts, or, without a tokenizer, pseudo-random ids.
 std::vector<std::vector<int32_t>> MakePrompts(const Model& model) {
   std::vector<std::vector<int32_t>> prompts;
   if (model.has_tokenizer()) {
@@ -40,27 +46,34 @@ int64_t LongestPrompt(std::span<const std::vector<int32_t>> prompts) {
   return static_cast<int64_t>(longest);
 }
 
-// Two new tokens are a decode step, in which a bug can show; the texts of the sections need the
-// rest.
+// Two new tokens take one decode step, in which a bug can show. The context must hold the texts of
+// all sections.
 Status CheckLengths(const ProofContext& context) {
-  constexpr int64_t kLeastTokens = 2, kLeastContext = 128;
-  if (context.options.num_tokens < kLeastTokens) {
-    return Fail(ErrorCode::kInvalidArgument, "prove: {} new tokens, at least {} are wanted",
-                context.options.num_tokens, kLeastTokens);
+  constexpr int64_t kMinTokens = 2, kMinContext = 128;
+  if (context.options.num_tokens < kMinTokens) {
+    return Fail(ErrorCode::kInvalidArgument, "prove: new tokens: expected at least {}, got {}",
+                kMinTokens, context.options.num_tokens);
   }
-  if (context.model.info().max_positions < kLeastContext) {
+  if (context.model.info().max_positions < kMinContext) {
     return Fail(ErrorCode::kUnsupported,
-                "prove: the model has a context of {} tokens, {} are wanted",
-                context.model.info().max_positions, kLeastContext);
+                "prove: context of the model: expected at least {} tokens, got {}", kMinContext,
+                context.model.info().max_positions);
   }
   return {};
 }
 
-// A section for which the machine lacks the memory is one that does not hold.
+// A section for which memory is insufficient is not judged.
 Result<ProofSection> Run(Result<ProofSection> (*prove)(ProofContext&), ProofContext& context) {
   auto section = prove(context);
   if (section || section.error().code != ErrorCode::kExhausted) return section;
-  return ProofSection{"", {}, {{"there is memory enough to try", section.error().message, false}}};
+  return ProofSection{"", {}, {NotJudged("everything in this section", section.error())}};
+}
+
+// Gigabytes per second; 0 if memory is insufficient to measure it.
+Result<double> ReadBandwidth(int num_threads) {
+  auto gbps = MeasureReadBandwidth(num_threads);
+  if (gbps || gbps.error().code != ErrorCode::kExhausted) return gbps;
+  return 0.0;
 }
 
 struct NamedSection {
@@ -100,6 +113,15 @@ std::vector<int32_t> ProofContext::LongText(int64_t length) const {
   return text;
 }
 
+Claim NotJudged(std::string statement, const Error& error) {
+  return {std::move(statement), error.message, Verdict::kNotJudged, kMemoryExplanation};
+}
+
+Result<Claim> JudgeIfMemorySuffices(std::string statement, Result<Claim> claim) {
+  if (claim || claim.error().code != ErrorCode::kExhausted) return claim;
+  return NotJudged(std::move(statement), claim.error());
+}
+
 KvConfig Llama3_8BGeometry() {
   KvConfig config;
   config.num_layers = 32;
@@ -130,6 +152,7 @@ Result<Proof> Prove(const Model& model, const ProveOptions& options) {
   KVICK_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
   Proof proof;
   proof.model = model.info();
+  proof.processor = ProcessorName();
   proof.isa = IsaName(isa);
   proof.num_threads = options.num_threads > 0 ? options.num_threads : NumUsableCores();
   if (options.inject) proof.injected = PlantedBugName(*options.inject);
@@ -137,7 +160,7 @@ Result<Proof> Prove(const Model& model, const ProveOptions& options) {
   KVICK_RETURN_IF_ERROR(CheckLengths(context));
   context.num_tokens =
       std::min(options.num_tokens, model.info().max_positions - LongestPrompt(context.prompts));
-  KVICK_ASSIGN_OR_RETURN(proof.read_gbps, MeasureReadBandwidth(proof.num_threads));
+  KVICK_ASSIGN_OR_RETURN(proof.read_gbps, ReadBandwidth(proof.num_threads));
   for (const NamedSection& named : kSections) {
     if (options.on_section) options.on_section(named.title);
     KVICK_ASSIGN_OR_RETURN(ProofSection section, Run(named.prove, context));

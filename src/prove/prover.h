@@ -15,17 +15,19 @@
 namespace kvick {
 
 struct ProveOptions {
-  int64_t num_tokens = 100;          ///< new tokens of each text
-  std::optional<PlantedBug> inject;  ///< stays planted where answers are proved
+  int64_t num_tokens = 100;          ///< new tokens of each text, at least 2
+  std::optional<PlantedBug> inject;  ///< left planted in the section on answers
   std::string isa = "auto";
-  int num_threads = 0;                     ///< 0: the cores that the process may use
-  int64_t (*num_allocations)() = nullptr;  ///< of the process so far; null: they are not counted
+  int num_threads = 0;                     ///< 0: all cores that the process may use
+  int64_t (*num_allocations)() = nullptr;  ///< heap allocations of the process; null: not counted
   std::function<void(std::string_view title)> on_section;  ///< may be empty
 };
 
-// Proves on this model and this machine that the cache changes no answer, costs what the formula
-// says, and is flat; and that each of the four classic bugs would have been seen.
-// Errors: the model cannot be run at all. A claim that does not hold is no error.
+// Shows with this model on this machine that the cache changes no answer, that it takes the memory
+// that the formula says, and that a step does not slow down; and that each of the four classic bugs
+// would be noticed.
+// Errors: unsupported: the context is too short; those of running the model. A claim that fails is
+// not an error, nor is one that cannot be judged for lack of memory or quiet.
 Result<Proof> Prove(const Model& model, const ProveOptions& options);
 
 }  // namespace kvick

@@ -1,4 +1,4 @@
-// Fills report.html: what is written where stands there, which numbers and shapes stands here.
+// Fills report.html, which has the text and the style, with numbers and shapes.
 
 #include "prove/report.h"
 
@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/byte_text.h"
 #include "base/check.h"
 #include "prove/chart.h"
 
@@ -22,8 +23,8 @@ namespace {
 
 using ctemplate::TemplateDictionary;
 
-// Every drawing is made twice, for wide and for narrow screens: text in a drawing that shrinks
-// cannot be read.
+// Every drawing is made twice, for wide and for narrow screens: text in a drawing that is scaled
+// down is too small to read.
 struct Drawing {
   const char* screen;  // its CSS class
   double width;
@@ -40,10 +41,6 @@ void SetPlace(TemplateDictionary& dict, const char* name, double place) {
 
 TemplateDictionary& Add(TemplateDictionary& dict, const char* section) {
   return *dict.AddSectionDictionary(section);
-}
-
-std::string GiB(int64_t num_bytes) {
-  return fmt::format("{:.2f} GiB", std::ldexp(static_cast<double>(num_bytes), -30));
 }
 
 // "460 µs", "270 ms".
@@ -175,8 +172,8 @@ void AddWasteChart(TemplateDictionary& page, const WasteFigures& waste, const Dr
   for (const Bar& bar : BarsOf(waste)) {
     TemplateDictionary& dict = Add(chart, "BAR");
     Set(dict, "LABEL", bar.label);
-    Set(dict, "RESERVED", GiB(bar.usage.reserved_bytes));
-    Set(dict, "EMPTY", GiB(bar.usage.empty_bytes));
+    Set(dict, "RESERVED", ByteText(bar.usage.reserved_bytes));
+    Set(dict, "EMPTY", ByteText(bar.usage.empty_bytes));
     SetPlace(dict, "RESERVED_WIDTH", x(static_cast<double>(bar.usage.reserved_bytes)));
     SetPlace(dict, "USED_WIDTH", x(static_cast<double>(bar.usage.used_bytes)));
     SetPlace(dict, "LABEL_Y", top + kBarTop - 8);
@@ -185,7 +182,7 @@ void AddWasteChart(TemplateDictionary& page, const WasteFigures& waste, const Dr
   }
 }
 
-// One square a request.
+// One square per request.
 void AddFitChart(TemplateDictionary& page, const WasteFigures& waste, const Drawing& drawing) {
   constexpr double kCell = 22, kSquare = 18, kLabelHeight = 24, kGap = 12;
   const auto num_columns = static_cast<int64_t>(drawing.width / kCell);
@@ -212,7 +209,7 @@ void AddFitChart(TemplateDictionary& page, const WasteFigures& waste, const Draw
 
 // --- Text ---
 
-void SetText(TemplateDictionary& bug, const char* section, const PartedText& text) {
+void SetText(TemplateDictionary& bug, const char* section, const SplitText& text) {
   TemplateDictionary& dict = Add(bug, section);
   Set(dict, "SAME", text.same);
   if (!text.token.empty()) Set(Add(dict, "WRONG"), "TOKEN", text.token);
@@ -224,59 +221,81 @@ void AddBug(TemplateDictionary& page, const BugTrace& trace) {
   TemplateDictionary& bug = Add(page, "BUG");
   Set(bug, "NAME", trace.name);
   Set(bug, "DESCRIPTION", trace.description);
-  Set(bug, "CAUGHT",
-      trace.first_wrong_logits < 0
-          ? "not caught"
-          : fmt::format("caught at new token {}", trace.first_wrong_logits));
-  Set(bug, "VERDICT", trace.first_wrong_logits < 0 ? "fails" : "holds");
+  Set(bug, "CAUGHT", DescribeCaught(trace));
+  Set(bug, "VERDICT", VerdictName(HoldsIf(trace.first_wrong_logits >= 0)));
   Set(bug, "PROMPT", trace.prompt);
+  if (trace.first_wrong_token < 0) {
+    SetText(bug, "BOTH", trace.healthy);
+    return;
+  }
   SetText(bug, "HEALTHY", trace.healthy);
   SetText(bug, "PLANTED", trace.planted);
+}
+
+// A CSS class: one word.
+const char* ClassOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kHolds:
+      return "holds";
+    case Verdict::kFails:
+      return "fails";
+    case Verdict::kNotJudged:
+      break;
+  }
+  return "unjudged";
 }
 
 void AddSection(TemplateDictionary& page, const ProofSection& section) {
   TemplateDictionary& dict = Add(page, "SECTION");
   Set(dict, "TITLE", section.title);
+  std::string_view explanation;
   for (const Claim& claim : section.claims) {
     TemplateDictionary& row = Add(dict, "CLAIM");
-    Set(row, "VERDICT", claim.holds ? "holds" : "fails");
-    Set(row, "ASKED", claim.asked);
+    if (claim.explanation != explanation) Set(Add(row, "EXPLAINED"), "TEXT", claim.explanation);
+    explanation = claim.explanation;
+    Set(row, "CLASS", ClassOf(claim.verdict));
+    Set(row, "VERDICT", VerdictName(claim.verdict));
+    Set(row, "STATEMENT", claim.statement);
     Set(row, "MEASURED", claim.measured);
   }
 }
 
-void SetSummary(TemplateDictionary& page, const Proof& proof, std::string_view made_by) {
-  const Proof::Count count = proof.CountClaims();
-  Add(page, proof.holds() ? "HOLDS" : "FAILS");
-  Set(page, "COUNT", fmt::format("{} of {} claims hold", count.held, count.all));
+void SetSummary(TemplateDictionary& page, const Proof& proof) {
+  constexpr const char* kHeadings[] = {"HOLDS", "FAILS", "NOT_JUDGED"};
+  Add(page, kHeadings[static_cast<int>(proof.verdict())]);
+  Set(page, "COUNT", DescribeCount(proof.CountClaims()));
   Set(page, "MODEL", proof.model_path);
-  Set(page, "MACHINE",
-      fmt::format("{}, {} thread{}, reads {:.1f} GB/s", proof.isa, proof.num_threads,
-                  proof.num_threads == 1 ? "" : "s", proof.read_gbps));
-  Set(page, "MADE_BY", made_by);
+  Set(page, "MACHINE", DescribeMachine(proof));
+  Set(page, "MADE_BY", proof.made_by);
+  Set(page, "DATE", proof.date);
   if (!proof.injected.empty()) Set(Add(page, "INJECTED"), "NAME", proof.injected);
 }
 
-void SetWaste(TemplateDictionary& page, const WasteFigures& waste) {
-  Set(page, "NUM_REQUESTS", fmt::format("{}", waste.num_requests));
-  Set(page, "USED_TOKENS", fmt::format("{}", waste.used_tokens));
-  Set(page, "CONTEXT_TOKENS", fmt::format("{}", waste.context_tokens));
-  Set(page, "USED", GiB(waste.paged.used_bytes));
-  Set(page, "MEMORY", GiB(waste.memory_bytes));
+void AddWaste(TemplateDictionary& page, const WasteFigures& waste) {
+  TemplateDictionary& dict = Add(page, "WASTE");
+  Set(dict, "NUM_REQUESTS", fmt::format("{}", waste.num_requests));
+  Set(dict, "USED_TOKENS", fmt::format("{}", waste.used_tokens));
+  Set(dict, "CONTEXT_TOKENS", fmt::format("{}", waste.context_tokens));
+  Set(dict, "USED", ByteText(waste.paged.used_bytes));
+  Set(dict, "MEMORY", ByteText(waste.memory_bytes));
+  for (const Drawing& drawing : kDrawings) {
+    AddWasteChart(dict, waste, drawing);
+    AddFitChart(dict, waste, drawing);
+  }
+}
+
+void AddSteps(TemplateDictionary& page, const StepTimes& times) {
+  TemplateDictionary& dict = Add(page, "STEPS");
+  for (const Drawing& drawing : kDrawings) AddStepChart(dict, times, drawing);
 }
 
 }  // namespace
 
-std::string RenderReport(const Proof& proof, std::string_view made_by) {
+std::string RenderReport(const Proof& proof) {
   TemplateDictionary page("page");
-  SetSummary(page, proof, made_by);
-  SetWaste(page, proof.waste);
-  for (const Drawing& drawing : kDrawings) {
-    if (HasAllWays(proof.step_times)) AddStepChart(page, proof.step_times, drawing);
-    if (proof.waste.memory_bytes == 0) continue;
-    AddWasteChart(page, proof.waste, drawing);
-    AddFitChart(page, proof.waste, drawing);
-  }
+  SetSummary(page, proof);
+  if (HasAllWays(proof.step_times)) AddSteps(page, proof.step_times);
+  if (proof.waste.memory_bytes > 0) AddWaste(page, proof.waste);
   for (const BugTrace& trace : proof.bugs) AddBug(page, trace);
   for (const ProofSection& section : proof.sections) AddSection(page, section);
 

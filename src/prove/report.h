@@ -2,17 +2,16 @@
 #define KVICK_PROVE_REPORT_H_
 
 #include <string>
-#include <string_view>
 
 #include "prove/proof.h"
 
 namespace kvick {
 
-// The proof as one HTML page that needs nothing else: no network, no script. It shows the time of a
-// step against its position, reserved against used memory, what each planted bug did to a text, and
-// every claim. For light and dark, wide and narrow screens. `made_by` ends the page.
-// What was not measured is not drawn.
-std::string RenderReport(const Proof& proof, std::string_view made_by);
+// The proof as one HTML page without scripts, which loads nothing from elsewhere. It shows the time
+// of a step over its position, reserved and used memory, the effect of each planted bug on a text,
+// and every claim with its explanation. It fits light and dark, wide and narrow screens. What was
+// not measured is left out.
+std::string RenderReport(const Proof& proof);
 
 }  // namespace kvick
 

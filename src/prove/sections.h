@@ -14,22 +14,27 @@
 
 namespace kvick {
 
-// What every section works on.
+// The input of every section.
 struct ProofContext {
   const Model& model;
   const ProveOptions& options;
   Proof& proof;
   std::vector<std::vector<int32_t>> prompts;
-  int64_t num_tokens = 0;  // new ones, as far as the model's context goes
+  int64_t num_tokens = 0;  // new tokens, limited by the model's context
 
   int64_t vocab_size() const { return model.info().vocab_size; }
-  // Room for all prompts one after the other, and for what follows each.
+  // Room for all prompts, one after the other, and for the new tokens of each.
   SubjectOptions Subjects() const;
-  // The prompts over and over, to that length.
+  // The prompts repeated to that length.
   std::vector<int32_t> LongText(int64_t length) const;
 };
 
-// One file each.
+// A claim that could not be judged because of `error`: too little memory.
+Claim NotJudged(std::string statement, const Error& error);
+// The claim; if memory is insufficient, one that is not judged. Errors: any other of `claim`.
+Result<Claim> JudgeIfMemorySuffices(std::string statement, Result<Claim> claim);
+
+// One file per section.
 Result<ProofSection> ProveAnswers(ProofContext& context);
 Result<ProofSection> ProveExactness(ProofContext& context);
 Result<ProofSection> ProveAccuracy(ProofContext& context);
@@ -40,11 +45,11 @@ Result<ProofSection> ProveBugsAreCaught(ProofContext& context);
 Result<ProofSection> ProveHiddenCost(ProofContext& context);
 Result<ProofSection> ProveServing(ProofContext& context);
 
-// The geometry that the lesson on KV caches is about: 131,072 bytes a token in bf16.
+// Llama 3 8B, a well-known geometry: 131,072 bytes per token in bf16.
 KvConfig Llama3_8BGeometry();
 
-// Reserves, writes and commits num_tokens tokens whose keys and values are all 1: pages of zeros
-// the system may take back.
+// Reserves, writes and commits num_tokens tokens whose keys and values are all 1. (The system may
+// take back pages of zeros.)
 Status AppendOnes(KvCache& cache, SequenceId sequence, int64_t num_tokens);
 
 }  // namespace kvick
