@@ -26,12 +26,12 @@ class ByteReader {
   uint64_t position() const { return position_; }
   uint64_t num_left() const { return bytes_.size() - position_; }
 
-  // The next `num_bytes`, where they lie. `what` completes "the file ends inside ...".
+  // The next `num_bytes`, where they lie. `what` names them in the message.
   Result<std::span<const std::byte>> Take(uint64_t num_bytes, std::string_view what) {
     if (num_bytes > num_left()) {
       return Fail(ErrorCode::kCorrupt,
-                  "{}: the file ends inside {}: {} bytes wanted at offset {}, {} are left", source_,
-                  what, num_bytes, position_, num_left());
+                  "{}: {} at offset {}: expected {} bytes, got the {} that are left", source_, what,
+                  position_, num_bytes, num_left());
     }
     const auto taken = bytes_.subspan(position_, num_bytes);
     position_ += num_bytes;

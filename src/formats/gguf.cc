@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "formats/gguf_tensor_type.h"
+#include "formats/lfs_pointer.h"
 #include "formats/quoted.h"
 
 namespace kvick {
@@ -14,6 +15,9 @@ namespace {
 
 constexpr uint64_t kMaxNameBytes = 65535;  // the specification's limit for keys
 constexpr uint32_t kMaxDims = 4;
+// All that stands before the tensors' bytes: ten times as much as the largest vocabularies need. A
+// file may be a hole of any size, which must not be walked over.
+constexpr size_t kMaxHeaderBytes = size_t{256} << 20;
 // The least that one of them takes: empty name, one dimension; empty key, one-byte value.
 constexpr uint64_t kMinTensorBytes = 8 + 4 + 8 + 4 + 8;
 constexpr uint64_t kMinEntryBytes = 8 + 4 + 1;
@@ -28,8 +32,8 @@ Result<std::string_view> ReadName(ByteReader& reader, std::string_view what) {
   KVICK_ASSIGN_OR_RETURN(const auto num_bytes, reader.Read<uint64_t>(what));
   if (num_bytes > kMaxNameBytes) {
     return Fail(ErrorCode::kCorrupt,
-                "{}: the length of {} at offset {} is {}, at most {} is possible", reader.source(),
-                what, reader.position(), num_bytes, kMaxNameBytes);
+                "{}: the length of {} at offset {}: expected at most {}, got {}", reader.source(),
+                what, reader.position(), kMaxNameBytes, num_bytes);
   }
   KVICK_ASSIGN_OR_RETURN(const auto bytes, reader.Take(num_bytes, what));
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -38,25 +42,24 @@ Result<std::string_view> ReadName(ByteReader& reader, std::string_view what) {
 Status CheckVersion(std::string_view source, uint32_t version) {
   if (version == 2 || version == 3) return {};
   if (version != 0 && (version & 0xffffu) == 0) {  // so are the small numbers of the other order
-    return Fail(ErrorCode::kUnsupported, "{}: a big-endian GGUF file, little-endian is wanted",
-                source);
+    return Fail(ErrorCode::kUnsupported,
+                "{}: expected a little-endian GGUF file, got a big-endian one", source);
   }
-  return Fail(ErrorCode::kUnsupported, "{}: GGUF version {}, only 2 and 3 are possible", source,
-              version);
+  return Fail(ErrorCode::kUnsupported, "{}: expected GGUF version 2 or 3, got {}", source, version);
 }
 
 Status CheckCount(const ByteReader& reader, std::string_view what, uint64_t count,
                   uint64_t min_bytes) {
   if (count <= reader.num_left() / min_bytes) return {};
-  return Fail(ErrorCode::kCorrupt, "{}: the number of {} is {}, the file has room for {}",
-              reader.source(), what, count, reader.num_left() / min_bytes);
+  return Fail(ErrorCode::kCorrupt, "{}: expected at most {} {} in a file of this size, got {}",
+              reader.source(), reader.num_left() / min_bytes, what, count);
 }
 
 Result<Header> ReadHeader(ByteReader& reader) {
   KVICK_ASSIGN_OR_RETURN(const auto magic, reader.Take(4, "the magic"));
   const std::string_view text(reinterpret_cast<const char*>(magic.data()), magic.size());
   if (text != "GGUF") {
-    return Fail(ErrorCode::kCorrupt, "{}: not a GGUF file: it begins with {}, \"GGUF\" is wanted",
+    return Fail(ErrorCode::kCorrupt, "{}: expected a GGUF file, got one that begins with {}",
                 reader.source(), Quoted(text));
   }
   Header header{};
@@ -80,15 +83,15 @@ struct PlacedTensor {
 Result<std::vector<int64_t>> ReadShape(ByteReader& reader, std::string_view label) {
   KVICK_ASSIGN_OR_RETURN(const auto num_dims, reader.Read<uint32_t>("the dimensions of a tensor"));
   if (num_dims < 1 || num_dims > kMaxDims) {
-    return Fail(ErrorCode::kCorrupt, "{} has {} dimensions, 1 to {} is possible", label, num_dims,
-                kMaxDims);
+    return Fail(ErrorCode::kCorrupt, "{}: expected 1 to {} dimensions, got {}", label, kMaxDims,
+                num_dims);
   }
   std::vector<int64_t> shape(num_dims);
   for (uint32_t i = 0; i < num_dims; ++i) {
     KVICK_ASSIGN_OR_RETURN(const auto size, reader.Read<uint64_t>("the dimensions of a tensor"));
-    if (size < 1 || size > uint64_t{INT64_MAX}) {
-      return Fail(ErrorCode::kCorrupt, "{}: dimension {} is {}, 1 to {} is possible", label, i,
-                  size, INT64_MAX);
+    if (size > uint64_t{INT64_MAX}) {
+      return Fail(ErrorCode::kCorrupt, "{}: dimension {}: expected at most {}, got {}", label, i,
+                  INT64_MAX, size);
     }
     shape[num_dims - 1 - i] = static_cast<int64_t>(size);
   }
@@ -100,16 +103,15 @@ Result<int64_t> TensorBytes(const GgufTensorType& type, std::span<const int64_t>
                             std::string_view label) {
   const int64_t row_elements = shape.back();
   if (row_elements % type.block_elements != 0) {
-    return Fail(ErrorCode::kCorrupt, "{}: a row has {} elements, a multiple of {} is wanted for {}",
-                label, row_elements, type.block_elements, type.name);
+    return Fail(ErrorCode::kCorrupt,
+                "{}: expected rows of a multiple of {} elements for {}, got rows of {}", label,
+                type.block_elements, type.name, row_elements);
   }
-  std::optional<int64_t> num_bytes =
-      CheckedProduct({row_elements / type.block_elements, type.block_bytes});
-  for (const int64_t size : shape.first(shape.size() - 1)) {
-    if (num_bytes) num_bytes = CheckedProduct({*num_bytes, size});
-  }
+  std::optional<int64_t> num_blocks = NumElements(shape);
+  if (num_blocks) *num_blocks /= type.block_elements;
+  const auto num_bytes = CheckedProduct({num_blocks.value_or(-1), type.block_bytes});
   if (!num_bytes) {
-    return Fail(ErrorCode::kCorrupt, "{}: the shape {} is more than 2^63 bytes", label,
+    return Fail(ErrorCode::kCorrupt, "{}: expected a shape of less than 2^63 bytes, got {}", label,
                 ShapeText(shape));
   }
   return *num_bytes;
@@ -124,8 +126,8 @@ Result<PlacedTensor> ReadTensor(ByteReader& reader) {
   KVICK_ASSIGN_OR_RETURN(const auto type_id, reader.Read<uint32_t>("the type of a tensor"));
   const GgufTensorType* type = FindGgufTensorType(type_id);
   if (type == nullptr) {
-    return Fail(ErrorCode::kUnsupported, "{} has the type number {}, which no known ggml type has",
-                label, type_id);
+    return Fail(ErrorCode::kUnsupported, "{}: expected the number of a ggml type, got {}", label,
+                type_id);
   }
   tensor.info.type_name = type->name;
   tensor.info.dtype = type->dtype;
@@ -136,17 +138,21 @@ Result<PlacedTensor> ReadTensor(ByteReader& reader) {
 
 Status Place(PlacedTensor& tensor, std::span<const std::byte> data, int64_t alignment,
              std::string_view source) {
+  tensor.info.data = data.data();
+  if (tensor.info.num_bytes == 0) return {};  // it lies nowhere
   if (tensor.offset % static_cast<uint64_t>(alignment) != 0) {
-    return Fail(ErrorCode::kCorrupt, "{}: tensor {} has the offset {}, a multiple of {} is wanted",
-                source, Quoted(tensor.info.name), tensor.offset, alignment);
+    return Fail(ErrorCode::kCorrupt,
+                "{}: tensor {}: expected an offset that is a multiple of {}, got {}", source,
+                Quoted(tensor.info.name), alignment, tensor.offset);
   }
   const auto num_bytes = static_cast<uint64_t>(tensor.info.num_bytes);
   if (tensor.offset > data.size() || num_bytes > data.size() - tensor.offset) {
-    return Fail(ErrorCode::kCorrupt,
-                "{}: tensor {} has {} bytes at offset {}, the file holds {} bytes of tensors",
-                source, Quoted(tensor.info.name), num_bytes, tensor.offset, data.size());
+    return Fail(
+        ErrorCode::kCorrupt,
+        "{}: tensor {}: expected {} bytes at offset {}, got a file with {} bytes of tensors",
+        source, Quoted(tensor.info.name), num_bytes, tensor.offset, data.size());
   }
-  tensor.info.data = data.data() + tensor.offset;
+  tensor.info.data += tensor.offset;
   return {};
 }
 
@@ -163,7 +169,8 @@ Result<GgufFile> GgufFile::Open(const std::string& path) {
 Result<GgufFile> GgufFile::Parse(std::span<const std::byte> bytes, std::string source) {
   GgufFile file;
   file.source_ = std::move(source);
-  ByteReader reader(bytes, file.source_);
+  KVICK_RETURN_IF_ERROR(CheckNoLfsPointer(bytes, file.source_));
+  ByteReader reader(bytes.first(std::min(bytes.size(), kMaxHeaderBytes)), file.source_);
   KVICK_ASSIGN_OR_RETURN(const Header header, ReadHeader(reader));
   file.version_ = header.version;
   KVICK_RETURN_IF_ERROR(file.ReadMetadata(reader, header.num_entries));
@@ -179,7 +186,7 @@ Status GgufFile::ReadMetadata(ByteReader& reader, uint64_t num_entries) {
     KVICK_ASSIGN_OR_RETURN(const GgufType type, ReadGgufType(reader));
     KVICK_ASSIGN_OR_RETURN(entry.value, ReadGgufValue(reader, type));
     if (!by_key_.emplace(entry.key, metadata_.size()).second) {
-      return Fail(ErrorCode::kCorrupt, "{}: there are two metadata entries {}", source_,
+      return Fail(ErrorCode::kCorrupt, "{}: expected one metadata entry {}, got two", source_,
                   Quoted(entry.key));
     }
     metadata_.push_back(entry);
@@ -191,7 +198,7 @@ Status GgufFile::ReadAlignment() {
   KVICK_ASSIGN_OR_RETURN(const auto alignment, FindInt("general.alignment"));
   if (!alignment) return {};
   if (*alignment < 1 || !std::has_single_bit(static_cast<uint64_t>(*alignment))) {
-    return Fail(ErrorCode::kCorrupt, "{}: general.alignment is {}, a power of two is wanted",
+    return Fail(ErrorCode::kCorrupt, "{}: general.alignment: expected a power of two, got {}",
                 source_, *alignment);
   }
   alignment_ = *alignment;
@@ -207,7 +214,8 @@ Status GgufFile::ReadTensors(ByteReader& reader, uint64_t num_tensors,
   }
   // Without tensors, a file may end where the padding before them would begin.
   const uint64_t padding = -reader.position() & (static_cast<uint64_t>(alignment_) - 1);
-  const auto data = file_bytes.subspan(reader.position() + std::min(padding, reader.num_left()));
+  const uint64_t num_left = file_bytes.size() - reader.position();
+  const auto data = file_bytes.subspan(reader.position() + std::min(padding, num_left));
   std::vector<TensorInfo> tensors;
   tensors.reserve(placed.size());
   for (PlacedTensor& tensor : placed) {
@@ -261,6 +269,16 @@ Result<std::optional<bool>> GgufFile::FindBool(std::string_view key) const {
 }
 Result<std::optional<std::vector<int64_t>>> GgufFile::FindIntArray(std::string_view key) const {
   return FindAs(key, GgufToInts);
+}
+
+Result<std::optional<int32_t>> GgufFile::FindTokenId(std::string_view key,
+                                                     int64_t vocab_size) const {
+  KVICK_ASSIGN_OR_RETURN(const auto id, FindInt(key));
+  if (!id || *id >= vocab_size) return std::nullopt;
+  if (*id < 0) {
+    return Fail(ErrorCode::kCorrupt, "{}: {}: expected a token id, got {}", source_, key, *id);
+  }
+  return static_cast<int32_t>(*id);
 }
 
 }  // namespace kvick

@@ -30,7 +30,9 @@ struct GgufEntry {
 class GgufFile {
  public:
   // Maps the file. Takes memory for the lists of keys and tensors alone.
-  // Errors: not_found, io; corrupt; unsupported: version 1, big-endian, a later version.
+  // Errors: not_found, io; corrupt, also a Git LFS pointer; unsupported: version 1, big-endian, a
+  // later version.
+  // Cost: at most 256 MiB are read, all that may stand before the tensors' bytes.
   static Result<GgufFile> Open(const std::string& path);
   // `bytes` must outlive the file and all moved from it. `source` names them in messages.
   static Result<GgufFile> Parse(std::span<const std::byte> bytes, std::string source = "gguf");
@@ -55,6 +57,9 @@ class GgufFile {
   Result<std::optional<int64_t>> FindInt(std::string_view key) const;
   Result<std::optional<bool>> FindBool(std::string_view key) const;
   Result<std::optional<std::vector<int64_t>>> FindIntArray(std::string_view key) const;
+  // A token id of a vocabulary of `vocab_size` tokens, at most 2^31. nullopt also for an id that is
+  // not in the vocabulary: such a token never comes. Errors: corrupt: negative.
+  Result<std::optional<int32_t>> FindTokenId(std::string_view key, int64_t vocab_size) const;
 
  private:
   GgufFile() = default;

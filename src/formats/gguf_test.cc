@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "base/hash_flood_testing.h"
 #include "formats/damage_testing.h"
 #include "formats/files_testing.h"
 #include "formats/gguf_testing.h"
@@ -99,20 +102,20 @@ TEST(Gguf, SaysWhatAValueIsAndWhatIsWanted) {
   const std::string bytes = spec.Build();
   const auto file = GgufFile::Parse(AsBytes(bytes));
   ASSERT_TRUE(file.has_value());
-  EXPECT_EQ(file->GetInt("text").error().message, "gguf: text is a string, an integer is wanted");
-  EXPECT_EQ(file->FindInt("text").error().message, "gguf: text is a string, an integer is wanted");
+  EXPECT_EQ(file->GetInt("text").error().message, "gguf: text: expected an integer, got a string");
+  EXPECT_EQ(file->FindInt("text").error().message, "gguf: text: expected an integer, got a string");
   EXPECT_EQ(file->GetFloat("number").error().message,
-            "gguf: number is a u32, a floating-point number is wanted");
+            "gguf: number: expected a floating-point number, got a u32");
   EXPECT_EQ(file->FindIntArray("list").error().message,
-            "gguf: list is an array of string, an array of integers is wanted");
+            "gguf: list: expected an array of integers, got an array of string");
   EXPECT_EQ(file->GetStringArray("flood").error().message,
-            "gguf: flood has 2000001 strings, at most 2000000 are possible");
+            "gguf: flood: expected at most 2000000 elements, got 2000001");
   EXPECT_EQ(file->GetStringArray("number").error().message,
-            "gguf: number is a u32, an array of strings is wanted");
+            "gguf: number: expected an array of strings, got a u32");
   EXPECT_EQ(file->GetInt("huge").error().message,
-            "gguf: huge is 18446744073709551615, at most 9223372036854775807 is possible");
+            "gguf: huge: expected at most 9223372036854775807, got 18446744073709551615");
   EXPECT_EQ(file->FindBool("maybe").error().message,
-            "gguf: maybe is a bool of value 2, 0 or 1 is possible");
+            "gguf: maybe: expected a bool of 0 or 1, got 2");
   EXPECT_EQ(file->GetString("absent").error().message, "gguf: absent is missing");
   EXPECT_EQ(file->GetString("absent").error().code, ErrorCode::kCorrupt);
 }
@@ -140,6 +143,85 @@ TEST(Gguf, PlacesTensorsByAlignmentAndListsShapesOutermostFirst) {
   EXPECT_EQ(file->tensors().Find("b"), nullptr);
 }
 
+TEST(Gguf, ReadsTensorsWithoutElementsWhereverTheyLie) {
+  GgufSpec spec = SmallSpec();
+  spec.tensors.insert(spec.tensors.begin(), {.name = "before", .dims = {0}});
+  spec.tensors.push_back({.name = "b", .dims = {1}, .data = "1234"});
+  spec.tensors.push_back({.name = "behind", .dims = {2, 0, uint64_t{1} << 62}, .offset = 4096});
+  const std::string bytes = spec.Build();
+  const auto file = GgufFile::Parse(AsBytes(bytes));
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_EQ(file->tensors().Find("before")->num_bytes, 0);
+  EXPECT_EQ(file->tensors().Find("behind")->shape, (std::vector<int64_t>{int64_t{1} << 62, 0, 2}));
+  EXPECT_EQ(*reinterpret_cast<const char*>(file->tensors().Find("b")->data), '1');
+}
+
+// An array of `num_elements` of the type under the key "x", all of it a hole in the file.
+void WriteSparseArray(const std::string& path, GgufType type, uint64_t num_elements) {
+  GgufSpec spec;
+  spec.SetString("general.architecture", "llama");
+  spec.Set("x", GgufType::kArray, PackedArray(type, num_elements, ""));
+  testing::WriteFile(path, spec.Build());
+  std::filesystem::resize_file(path, uint64_t{40} << 30);
+}
+
+TEST(Gguf, TakesNoMemoryForArraysThatAreHoles) {
+  const testing::TempFolder folder;
+  const std::string path = folder / "sparse.gguf";
+  for (const GgufType type : {GgufType::kU8, GgufType::kI8, GgufType::kU16, GgufType::kI16,
+                              GgufType::kU32, GgufType::kI32, GgufType::kU64, GgufType::kI64}) {
+    WriteSparseArray(path, type, 30'000'000);
+    const auto file = GgufFile::Open(path);
+    ASSERT_TRUE(file.has_value()) << file.error().message;
+    EXPECT_EQ(file->FindIntArray("x").error().message,
+              path + ": x: expected at most 2000000 elements, got 30000000");
+  }
+  for (const GgufType type : {GgufType::kF32, GgufType::kF64}) {
+    WriteSparseArray(path, type, 30'000'000);
+    EXPECT_EQ(GgufFile::Open(path)->GetFloatArray("x").error().code, ErrorCode::kUnsupported);
+  }
+  WriteSparseArray(path, GgufType::kString, 30'000'000);
+  EXPECT_EQ(GgufFile::Open(path)->GetStringArray("x").error().code, ErrorCode::kUnsupported);
+}
+
+TEST(Gguf, WalksOverNoMoreThan256MebibytesOfHeader) {
+  const testing::TempFolder folder;
+  const std::string path = folder / "sparse.gguf";
+  for (const GgufType type : {GgufType::kU8, GgufType::kString, GgufType::kArray}) {
+    WriteSparseArray(path, type, 1'000'000'000);
+    const auto file = GgufFile::Open(path);
+    ASSERT_FALSE(file.has_value());
+    EXPECT_EQ(file.error().code, ErrorCode::kCorrupt);
+    EXPECT_NE(file.error().message.find(", got 1000000000"), std::string::npos)
+        << file.error().message;
+  }
+}
+
+// The names of 2^17 tensors and of 2^15 keys, all of one std::hash.
+TEST(Gguf, OpensAFloodOfCollidingNamesInTheTimeOfOthers) {
+  const auto seconds_to_open = [](const std::vector<std::string>& names) {
+    GgufSpec spec;
+    for (const std::string& name : names) {
+      spec.tensors.push_back({.name = name, .dims = {0}});
+      if (spec.entries.size() < names.size() / 4) spec.AddU32(name, 1);
+    }
+    const std::string bytes = spec.Build();
+    const auto start = std::chrono::steady_clock::now();
+    const auto file = GgufFile::Parse(AsBytes(bytes));
+    EXPECT_TRUE(file.has_value()) << file.error().message;
+    EXPECT_NE(file->tensors().Find(names.back()), nullptr);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const auto flood = testing::CollidingStrings(17);
+  std::vector<std::string> others;
+  for (size_t i = 0; i < flood.size(); ++i) {
+    std::string name = std::to_string(i);
+    name.resize(flood[i].size(), 'x');
+    others.push_back(name);
+  }
+  EXPECT_LT(seconds_to_open(flood), 10 * seconds_to_open(others) + 1.0);
+}
+
 TEST(Gguf, KeepsWhatItHandsOutWhenMoved) {
   const std::string bytes = SmallSpec().Build();
   auto file = GgufFile::Parse(AsBytes(bytes));
@@ -162,17 +244,19 @@ TEST_P(GgufDamage, IsOneClearSentence) {
 constexpr uint64_t kHuge = uint64_t{1} << 63;
 
 const Damage kDamages[] = {
-    {"Magic", [](GgufSpec& s) { s.magic = "GGML"; }, "it begins with \"GGML\""},
-    {"Version1", [](GgufSpec& s) { s.version = 1; }, "GGUF version 1, only 2 and 3 are possible",
+    {"Magic", [](GgufSpec& s) { s.magic = "GGML"; }, "got one that begins with \"GGML\""},
+    {"Version1", [](GgufSpec& s) { s.version = 1; }, "expected GGUF version 2 or 3, got 1",
      ErrorCode::kUnsupported},
-    {"Version4", [](GgufSpec& s) { s.version = 4; }, "GGUF version 4", ErrorCode::kUnsupported},
+    {"Version4", [](GgufSpec& s) { s.version = 4; }, "expected GGUF version 2 or 3, got 4",
+     ErrorCode::kUnsupported},
     {"BigEndian", [](GgufSpec& s) { s.version = 3u << 24; }, "big-endian", ErrorCode::kUnsupported},
     {"TensorCount", [](GgufSpec& s) { s.num_tensors = kHuge; },
-     "the number of tensors is 9223372036854775808, the file has room for"},
-    {"EntryCount", [](GgufSpec& s) { s.num_entries = kHuge; }, "the number of metadata entries is"},
+     "tensors in a file of this size, got 9223372036854775808"},
+    {"EntryCount", [](GgufSpec& s) { s.num_entries = kHuge; },
+     "metadata entries in a file of this size, got 9223372036854775808"},
     {"MoreEntriesThanThereAre", [](GgufSpec& s) { s.num_entries = 4; }, "gguf: "},
     {"StringOf2To63Bytes", [](GgufSpec& s) { s.Set("x", GgufType::kString, Packed(kHuge)); },
-     "the file ends inside a value: 9223372036854775808 bytes wanted"},
+     "expected 9223372036854775808 bytes, got the"},
     {"KeyOf2To63Bytes",
      [](GgufSpec& s) {
        s.num_tensors = 0;
@@ -181,72 +265,67 @@ const Damage kDamages[] = {
        s.magic = "GGUF" + Packed(s.version) + Packed<uint64_t>(0) + Packed<uint64_t>(1) +
                  Packed(kHuge) + std::string(64, ' ');
      },
-     "the length of a metadata key at offset 32 is 9223372036854775808, at most 65535"},
+     "the length of a metadata key at offset 32: expected at most 65535, got 9223372036854775808"},
     {"TwoEqualKeys", [](GgufSpec& s) { s.entries.push_back(s.entries.front()); },
-     "there are two metadata entries \"general.architecture\""},
-    {"UnknownValueType", [](GgufSpec& s) { s.entries[0].type = 13; }, "is 13, 0 to 12 is possible"},
+     "expected one metadata entry \"general.architecture\", got two"},
+    {"UnknownValueType", [](GgufSpec& s) { s.entries[0].type = 13; }, ": expected 0 to 12, got 13"},
     {"UnknownElementType",
      [](GgufSpec& s) {
        s.Set("x", GgufType::kArray, PackedArray(static_cast<GgufType>(99), 0, ""));
      },
-     "is 99, 0 to 12 is possible"},
+     ": expected 0 to 12, got 99"},
     {"ArrayLongerThanTheFile",
      [](GgufSpec& s) { s.Set("x", GgufType::kArray, PackedArray(GgufType::kU64, kHuge, "")); },
-     "an array of 9223372036854775808 elements of type u64 is announced"},
+     "elements of type u64, got 9223372036854775808"},
     {"ArrayOfStringsLongerThanTheFile",
      [](GgufSpec& s) { s.Set("x", GgufType::kArray, PackedArray(GgufType::kString, 1000, "")); },
-     "an array of 1000 elements of type string is announced"},
+     "elements of type string, got 1000"},
     {"ArraysNestedTooDeep",
      [](GgufSpec& s) {
        std::string array = PackedArray(GgufType::kU8, 0, "");
        for (int i = 0; i < 5; ++i) array = PackedArray(GgufType::kArray, 1, array);
        s.Set("x", GgufType::kArray, array);
      },
-     "arrays are nested deeper than 4", ErrorCode::kUnsupported},
+     "expected at most 4 arrays inside one another, got more", ErrorCode::kUnsupported},
     {"Alignment0", [](GgufSpec& s) { s.SetU32("general.alignment", 0); },
-     "general.alignment is 0, a power of two is wanted"},
+     "general.alignment: expected a power of two, got 0"},
     {"Alignment24", [](GgufSpec& s) { s.SetU32("general.alignment", 24); },
-     "general.alignment is 24, a power of two is wanted"},
+     "general.alignment: expected a power of two, got 24"},
     {"AlignmentAsString", [](GgufSpec& s) { s.SetString("general.alignment", "32"); },
-     "general.alignment is a string, an integer is wanted"},
+     "general.alignment: expected an integer, got a string"},
     {"AlignmentLargerThanTheFile",
      [](GgufSpec& s) { s.Set("general.alignment", GgufType::kU64, Packed(kHuge >> 1)); },
-     "tensor \"a\" has 24 bytes at offset 0, the file holds 0 bytes of tensors"},
+     "tensor \"a\": expected 24 bytes at offset 0, got a file with 0 bytes of tensors"},
     {"NoDimensions", [](GgufSpec& s) { s.tensors[0].num_dims = 0; },
-     "tensor \"a\" has 0 dimensions, 1 to 4 is possible"},
+     "tensor \"a\": expected 1 to 4 dimensions, got 0"},
     {"TooManyDimensions", [](GgufSpec& s) { s.tensors[0].num_dims = 255; },
-     "tensor \"a\" has 255 dimensions, 1 to 4 is possible"},
-    {"DimensionOf0",
-     [](GgufSpec& s) {
-       s.tensors[0].dims = {3, 0};
-     },
-     "tensor \"a\": dimension 1 is 0, 1 to 9223372036854775807 is possible"},
+     "tensor \"a\": expected 1 to 4 dimensions, got 255"},
     {"DimensionOf2To63",
      [](GgufSpec& s) {
        s.tensors[0].dims = {3, kHuge};
      },
-     "dimension 1 is 9223372036854775808"},
+     "dimension 1: expected at most 9223372036854775807, got 9223372036854775808"},
     {"ProductThatOverflows",
      [](GgufSpec& s) {
        s.tensors[0].dims = {uint64_t{1} << 32, uint64_t{1} << 32};
      },
-     "the shape [4294967296, 4294967296] is more than 2^63 bytes"},
+     "expected a shape of less than 2^63 bytes, got [4294967296, 4294967296]"},
     {"RowThatOverflows", [](GgufSpec& s) { s.tensors[0].dims = {uint64_t{1} << 62}; },
-     "is more than 2^63 bytes"},
+     "expected a shape of less than 2^63 bytes, got"},
     {"RowOfPartialBlocks",
      [](GgufSpec& s) {
        s.tensors[0].type = 8;
        s.tensors[0].dims = {33};
      },
-     "a row has 33 elements, a multiple of 32 is wanted for Q8_0"},
+     "expected rows of a multiple of 32 elements for Q8_0, got rows of 33"},
     {"UnknownTensorType", [](GgufSpec& s) { s.tensors[0].type = 4; },
-     "has the type number 4, which no known ggml type has", ErrorCode::kUnsupported},
+     "expected the number of a ggml type, got 4", ErrorCode::kUnsupported},
     {"OffsetNotAligned", [](GgufSpec& s) { s.tensors[0].offset = 16; },
-     "has the offset 16, a multiple of 32 is wanted"},
+     "expected an offset that is a multiple of 32, got 16"},
     {"OffsetPastTheEnd", [](GgufSpec& s) { s.tensors[0].offset = kHuge; },
-     "tensor \"a\" has 24 bytes at offset 9223372036854775808, the file holds 24 bytes"},
+     "expected 24 bytes at offset 9223372036854775808, got a file with 24 bytes of tensors"},
     {"DataPastTheEnd", [](GgufSpec& s) { s.tensors[0].data.pop_back(); },
-     "tensor \"a\" has 24 bytes at offset 0, the file holds 23 bytes of tensors"},
+     "expected 24 bytes at offset 0, got a file with 23 bytes of tensors"},
     {"TensorsThatOverlap",
      [](GgufSpec& s) {
        s.tensors[0].data += std::string(64, 'x');
@@ -256,7 +335,7 @@ const Damage kDamages[] = {
      "tensors \"a\" and \"b\" overlap"},
     {"TwoTensorsOfOneName",
      [](GgufSpec& s) { s.tensors.push_back({.name = "a", .dims = {1}, .data = "1234"}); },
-     "there are two tensors of the name \"a\""},
+     "expected one tensor \"a\", got two"},
     {"NameFullOfEscapes",
      [](GgufSpec& s) {
        s.tensors[0].name = "\x1b[2J\"" + std::string(1000, 'n');

@@ -66,6 +66,10 @@ struct GgufSpec {
     }
     entries.push_back(std::move(entry));
   }
+  // Adds the entry without a look at the others.
+  void AddU32(std::string_view key, uint32_t value) {
+    entries.push_back({std::string(key), static_cast<uint32_t>(GgufType::kU32), Packed(value)});
+  }
   void SetU32(std::string_view key, uint32_t value) { Set(key, GgufType::kU32, Packed(value)); }
   void SetF32(std::string_view key, float value) { Set(key, GgufType::kF32, Packed(value)); }
   void SetString(std::string_view key, std::string_view value) {

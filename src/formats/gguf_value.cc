@@ -14,9 +14,9 @@ namespace kvick {
 namespace {
 
 constexpr int kMaxArrayDepth = 4;
-// Tokens are 0.3 million and merges 0.6 million in the largest vocabularies. A string takes 8 bytes
-// in a file, which may be sparse, and some 200 in a tokenizer.
-constexpr int64_t kMaxStrings = 2'000'000;
+// Tokens are 0.3 million and merges 0.6 million in the largest vocabularies. The least that an
+// element takes in a file is a byte, and that of a hole; in a tokenizer it is up to 200 bytes.
+constexpr int64_t kMaxElements = 2'000'000;
 constexpr uint64_t kMaxInt = std::numeric_limits<int64_t>::max();
 
 // Bytes of a number; 0 for what has a length of its own.
@@ -55,16 +55,18 @@ Result<GgufValue> ReadValue(ByteReader& reader, GgufType type, int depth);
 
 Result<GgufValue> ReadArray(ByteReader& reader, int depth) {
   if (depth == kMaxArrayDepth) {
-    return Fail(ErrorCode::kUnsupported, "{}: arrays are nested deeper than {} at offset {}",
-                reader.source(), kMaxArrayDepth, reader.position());
+    return Fail(
+        ErrorCode::kUnsupported,
+        "{}: an array at offset {}: expected at most {} arrays inside one another, got more",
+        reader.source(), reader.position(), kMaxArrayDepth);
   }
   KVICK_ASSIGN_OR_RETURN(const GgufType element_type, ReadGgufType(reader));
   KVICK_ASSIGN_OR_RETURN(const auto count, reader.Read<uint64_t>("the length of an array"));
   if (count > reader.num_left() / MinBytes(element_type)) {
-    return Fail(
-        ErrorCode::kCorrupt,
-        "{}: an array of {} elements of type {} is announced at offset {}, {} bytes are left",
-        reader.source(), count, GgufTypeName(element_type), reader.position(), reader.num_left());
+    return Fail(ErrorCode::kCorrupt,
+                "{}: an array at offset {}: expected at most {} elements of type {}, got {}",
+                reader.source(), reader.position(), reader.num_left() / MinBytes(element_type),
+                GgufTypeName(element_type), count);
   }
   GgufValue array{GgufType::kArray, element_type, static_cast<int64_t>(count), {}};
   ByteReader start = reader;
@@ -147,13 +149,20 @@ std::string TypePhrase(const GgufValue& value) {
 }
 
 tl::unexpected<Error> WrongType(std::string_view label, const GgufValue& value,
-                                std::string_view wanted) {
-  return Fail(ErrorCode::kCorrupt, "{} is {}, {} is wanted", label, TypePhrase(value), wanted);
+                                std::string_view expected) {
+  return Fail(ErrorCode::kCorrupt, "{}: expected {}, got {}", label, expected, TypePhrase(value));
 }
 
 tl::unexpected<Error> TooLarge(std::string_view label, std::span<const std::byte> bytes) {
-  return Fail(ErrorCode::kCorrupt, "{} is {}, at most {} is possible", label, Load<uint64_t>(bytes),
-              kMaxInt);
+  return Fail(ErrorCode::kCorrupt, "{}: expected at most {}, got {}", label, kMaxInt,
+              Load<uint64_t>(bytes));
+}
+
+// An array is copied element by element: its length must not come from a header alone.
+Status CheckLength(std::string_view label, const GgufValue& array) {
+  if (array.num_elements <= kMaxElements) return {};
+  return Fail(ErrorCode::kUnsupported, "{}: expected at most {} elements, got {}", label,
+              kMaxElements, array.num_elements);
 }
 
 // Element `i` of an array of numbers.
@@ -210,8 +219,8 @@ Result<GgufType> ReadGgufType(ByteReader& reader) {
   KVICK_ASSIGN_OR_RETURN(const auto id, reader.Read<uint32_t>("the type of a value"));
   constexpr auto kLast = static_cast<uint32_t>(GgufType::kF64);
   if (id > kLast) {
-    return Fail(ErrorCode::kCorrupt, "{}: the value type at offset {} is {}, 0 to {} is possible",
-                reader.source(), position, id, kLast);
+    return Fail(ErrorCode::kCorrupt, "{}: a value's type at offset {}: expected 0 to {}, got {}",
+                reader.source(), position, kLast, id);
   }
   return static_cast<GgufType>(id);
 }
@@ -241,7 +250,7 @@ Result<bool> GgufToBool(const GgufValue& value, std::string_view label) {
   if (value.type != GgufType::kBool) return WrongType(label, value, "a bool");
   const auto byte = Load<uint8_t>(value.bytes);
   if (byte > 1) {
-    return Fail(ErrorCode::kCorrupt, "{} is a bool of value {}, 0 or 1 is possible", label, byte);
+    return Fail(ErrorCode::kCorrupt, "{}: expected a bool of 0 or 1, got {}", label, byte);
   }
   return byte == 1;
 }
@@ -251,10 +260,7 @@ Result<std::vector<std::string_view>> GgufToStrings(const GgufValue& value,
   if (value.type != GgufType::kArray || value.element_type != GgufType::kString) {
     return WrongType(label, value, "an array of strings");
   }
-  if (value.num_elements > kMaxStrings) {
-    return Fail(ErrorCode::kUnsupported, "{} has {} strings, at most {} are possible", label,
-                value.num_elements, kMaxStrings);
-  }
+  KVICK_RETURN_IF_ERROR(CheckLength(label, value));
   std::vector<std::string_view> strings;
   strings.reserve(static_cast<size_t>(value.num_elements));
   ByteReader reader(value.bytes, label);
@@ -269,6 +275,7 @@ Result<std::vector<int64_t>> GgufToInts(const GgufValue& value, std::string_view
   if (value.type != GgufType::kArray || !IsInteger(value.element_type)) {
     return WrongType(label, value, "an array of integers");
   }
+  KVICK_RETURN_IF_ERROR(CheckLength(label, value));
   std::vector<int64_t> numbers;
   numbers.reserve(static_cast<size_t>(value.num_elements));
   for (int64_t i = 0; i < value.num_elements; ++i) {
@@ -283,6 +290,7 @@ Result<std::vector<float>> GgufToFloats(const GgufValue& value, std::string_view
   if (value.type != GgufType::kArray || !IsFloat(value.element_type)) {
     return WrongType(label, value, "an array of floating-point numbers");
   }
+  KVICK_RETURN_IF_ERROR(CheckLength(label, value));
   std::vector<float> numbers;
   numbers.reserve(static_cast<size_t>(value.num_elements));
   for (int64_t i = 0; i < value.num_elements; ++i) {

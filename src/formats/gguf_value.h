@@ -44,13 +44,13 @@ struct GgufValue {
 
 // Reads a value of `type`, and all that it holds, without allocating: time is linear in its bytes.
 // Errors: corrupt: it passes the end, or an element type does not exist;
-//         unsupported: arrays nested deeper than 4.
+//         unsupported: more than 4 arrays inside one another.
 Result<GgufValue> ReadGgufValue(ByteReader& reader, GgufType type);
 Result<GgufType> ReadGgufType(ByteReader& reader);
 
 // The value as a C++ type. `label` starts the message: "model.gguf: llama.block_count".
-// Errors: corrupt: another type, or a number out of range. Any integer type passes for an integer,
-// both floating-point types for a float.
+// Errors: corrupt: another type, or a number out of range;  unsupported: an array of more than 2
+// million elements. Any integer type passes for an integer, both floating-point types for a float.
 Result<std::string_view> GgufToString(const GgufValue& value, std::string_view label);
 Result<int64_t> GgufToInt(const GgufValue& value, std::string_view label);
 Result<double> GgufToFloat(const GgufValue& value, std::string_view label);

@@ -61,7 +61,7 @@ TEST(HfFolder, SaysWhatIsMissing) {
   EXPECT_EQ(OpenError(folder).code, ErrorCode::kNotFound);
   EXPECT_NE(OpenError(folder).message.find("neither model.safetensors nor"), std::string::npos);
   WriteFile(folder / "config.json", "[]");
-  EXPECT_NE(OpenError(folder).message.find("the text is an array, an object is wanted"),
+  EXPECT_NE(OpenError(folder).message.find("config.json: expected an object, got an array"),
             std::string::npos);
 }
 
@@ -75,7 +75,7 @@ TEST(HfFolder, RefusesAnIndexAtOddsWithTheShards) {
   EXPECT_EQ(OpenError(folder).code, ErrorCode::kNotFound);
   WriteFile(folder / kIndex, R"({"weight_map":[]})");
   EXPECT_EQ(OpenError(folder).message,
-            (folder / kIndex) + ": weight_map is an array, an object is wanted");
+            (folder / kIndex) + ": weight_map: expected an object, got an array");
   WriteFile(folder / kIndex, "7");
   EXPECT_EQ(OpenError(folder).message, (folder / kIndex) + ": weight_map is missing");
 }
@@ -92,7 +92,7 @@ TEST(HfFolder, RefusesShardsOutsideOfTheFolder) {
               std::string(R"({"weight_map":{"a":)") + shard + "}}");
     const auto opened = HfFolder::Open(folder / "inner");
     ASSERT_FALSE(opened.has_value()) << shard;
-    EXPECT_NE(opened.error().message.find("a file name of this folder is wanted"),
+    EXPECT_NE(opened.error().message.find("expected the name of a file in this folder, got"),
               std::string::npos)
         << opened.error().message;
   }

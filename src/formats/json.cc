@@ -1,11 +1,17 @@
 #include "formats/json.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "formats/lfs_pointer.h"
+#include "formats/python_json_text.h"
 #include "formats/quoted.h"
 
 namespace kvick {
@@ -16,11 +22,33 @@ constexpr size_t kMaxDepth = 64;
 constexpr int64_t kMaxValues = 5'000'000;
 constexpr int64_t kMaxFileBytes = 100'000'000;
 
+// "line 3, column 14" of the byte before `position`.
+std::string PlaceOf(std::string_view text, size_t position) {
+  const std::string_view before = text.substr(0, std::min(position - 1, text.size()));
+  const auto num_lines = std::count(before.begin(), before.end(), '\n');
+  const size_t line_begin = before.rfind('\n') + 1;  // 0 where there is none
+  return fmt::format("line {}, column {}", num_lines + 1, before.size() - line_begin + 1);
+}
+
+// The word that ends with the byte before `position`, or is around it.
+std::string TokenAt(std::string_view text, size_t position) {
+  if (position > text.size()) return "the end of the text";
+  const auto is_word = [text](size_t i) {
+    return std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-';
+  };
+  size_t begin = position - 1, end = position;
+  while (begin > 0 && is_word(begin - 1)) --begin;
+  while (end < text.size() && is_word(end - 1) && is_word(end)) ++end;
+  return Quoted(text.substr(begin, end - begin));
+}
+
 // Builds the value from the library's parse events. The library's own builder takes the last of two
 // equal keys in silence, nests without limit, and tells no place when exceptions are off.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Builder(std::string_view source) : source_(source) {}
+  // `words` is the text, where it may hold words for numbers, else nullptr. All must outlive this.
+  Builder(std::string_view text, std::string_view source, PythonJsonText* words)
+      : text_(text), source_(source), words_(words) {}
 
   // REQUIRES: the parser accepted the text.
   nlohmann::json TakeValue() { return std::move(root_); }
@@ -31,7 +59,10 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { return Add(value); }
   bool number_integer(number_integer_t value) override { return Add(value); }
   bool number_unsigned(number_unsigned_t value) override { return Add(value); }
-  bool number_float(number_float_t value, const string_t&) override { return Add(value); }
+  bool number_float(number_float_t value, const string_t&) override {
+    const auto word = words_ == nullptr ? std::nullopt : words_->TakeWord();
+    return Add(word.value_or(value));
+  }
   bool string(string_t& value) override { return Add(std::move(value)); }
   bool binary(binary_t&) override { return false; }  // never in text
   bool start_object(size_t) override { return Open(nlohmann::json::object()); }
@@ -46,8 +77,13 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    return Refuse(fmt::format("not JSON: byte {} and before are not understood", position));
+  bool parse_error(size_t position, const std::string&,
+                   const nlohmann::json::exception& exception) override {
+    constexpr int kNumberOverflow = 406;  // documented
+    return Refuse(
+        fmt::format("{}: expected {}, got {}", PlaceOf(text_, position),
+                    exception.id == kNumberOverflow ? "a number that fits a double" : "JSON",
+                    TokenAt(text_, position)));
   }
 
  private:
@@ -74,13 +110,13 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 
   bool Count() {
     if (++num_values_ <= kMaxValues) return true;
-    return Refuse(fmt::format("JSON of more than {} values", kMaxValues));
+    return Refuse(fmt::format("expected at most {} values in JSON, got more", kMaxValues));
   }
 
   bool Open(nlohmann::json container) {
     if (!Count()) return false;
     if (open_.size() == kMaxDepth) {
-      return Refuse(fmt::format("JSON nested deeper than {}", kMaxDepth));
+      return Refuse(fmt::format("expected JSON nested at most {} deep, got more", kMaxDepth));
     }
     open_.push_back(Put(std::move(container)));
     return true;
@@ -91,7 +127,9 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
+  std::string_view text_;
   std::string_view source_;
+  PythonJsonText* words_;
   nlohmann::json root_;
   std::vector<nlohmann::json*> open_;  // outermost first; an open container's parent never grows
   nlohmann::json* member_ = nullptr;   // of the innermost object: what its last key names
@@ -101,27 +139,35 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-Result<nlohmann::json> ParseJson(std::string_view text, std::string_view source) {
-  Builder builder(source);
-  if (!nlohmann::json::sax_parse(text, &builder)) return builder.TakeError();
+Result<nlohmann::json> ParseJson(std::string_view text, std::string_view source,
+                                 JsonNumbers numbers) {
+  if (numbers == JsonNumbers::kRfc8259) {
+    Builder builder(text, source, nullptr);
+    if (!nlohmann::json::sax_parse(text, &builder)) return builder.TakeError();
+    return builder.TakeValue();
+  }
+  PythonJsonText words(text);
+  Builder builder(text, source, &words);
+  if (!nlohmann::json::sax_parse(words.begin(), words.end(), &builder)) return builder.TakeError();
   return builder.TakeValue();
 }
 
 Result<nlohmann::json> ReadJsonFile(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  const std::span bytes(file.data(), static_cast<size_t>(file.size_bytes()));
+  KVICK_RETURN_IF_ERROR(CheckNoLfsPointer(bytes, path));
   if (file.size_bytes() > kMaxFileBytes) {
-    return Fail(ErrorCode::kUnsupported, "{}: {} bytes of JSON, at most {} is possible", path,
-                file.size_bytes(), kMaxFileBytes);
+    return Fail(ErrorCode::kUnsupported, "{}: expected at most {} bytes of JSON, got {}", path,
+                kMaxFileBytes, file.size_bytes());
   }
-  const auto* text = reinterpret_cast<const char*>(file.data());
-  return ParseJson({text, static_cast<size_t>(file.size_bytes())}, path);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return ParseJson(text, path, JsonNumbers::kPython);
 }
 
 Result<nlohmann::json> ReadJsonObject(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(nlohmann::json value, ReadJsonFile(path));
   if (!value.is_object()) {
-    return Fail(ErrorCode::kCorrupt, "{}: the text is {}, an object is wanted", path,
-                JsonText(value));
+    return Fail(ErrorCode::kCorrupt, "{}: expected an object, got {}", path, JsonText(value));
   }
   return value;
 }
@@ -130,6 +176,11 @@ std::string JsonText(const nlohmann::json& value) {
   if (value.is_array()) return "an array";
   if (value.is_object()) return "an object";
   if (value.is_string()) return Quoted(value.get_ref<const std::string&>());
+  if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    if (std::isnan(number)) return "NaN";
+    if (std::isinf(number)) return number > 0 ? "Infinity" : "-Infinity";
+  }
   return value.dump();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -14,8 +15,8 @@ namespace {
 using nlohmann::json;
 
 tl::unexpected<Error> WrongType(const json& value, std::string_view label,
-                                std::string_view wanted) {
-  return Fail(ErrorCode::kCorrupt, "{} is {}, {} is wanted", label, JsonText(value), wanted);
+                                std::string_view expected) {
+  return Fail(ErrorCode::kCorrupt, "{}: expected {}, got {}", label, expected, JsonText(value));
 }
 
 }  // namespace
@@ -91,6 +92,7 @@ Result<double> JsonMembers::Float(std::string_view key, FloatRange range) const 
   KVICK_ASSIGN_OR_RETURN(const json* member, Need(key));
   if (!member->is_number()) return WrongType(*member, Label(key), "a number");
   const auto value = member->get<double>();
+  if (!std::isfinite(value)) return WrongType(*member, Label(key), "a finite number");
   KVICK_RETURN_IF_ERROR(CheckRange(Label(key), value, range));
   return value;
 }
@@ -103,8 +105,8 @@ Result<double> JsonMembers::FloatOr(std::string_view key, FloatRange range, doub
 Result<int64_t> JsonInt(const json& value, std::string_view label, IntRange range) {
   if (!value.is_number_integer()) return WrongType(value, label, "an integer");
   if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX}) {
-    return Fail(ErrorCode::kCorrupt, "{} is {}, {} to {} is possible", label, JsonText(value),
-                range.min, range.max);
+    return Fail(ErrorCode::kCorrupt, "{}: expected {} to {}, got {}", label, range.min, range.max,
+                JsonText(value));
   }
   const auto number = value.get<int64_t>();
   KVICK_RETURN_IF_ERROR(CheckRange(label, number, range));

@@ -15,11 +15,11 @@ namespace kvick {
 // is null counts as missing, and a value that is no object has no members. An ...Or gives the
 // fallback for a missing member.
 //
-// Errors    corrupt: missing, of another type, or out of range
+// Errors  corrupt: missing, of another type, out of range, or a number that is not finite
 class JsonMembers {
  public:
   // `label` names the value in messages ("model"; empty for the document), so that they read
-  // "model.vocab is an array, an object is wanted". `value` must outlive this.
+  // "model.vocab: expected an object, got an array". `value` must outlive this.
   explicit JsonMembers(const nlohmann::json& value, std::string label = "");
 
   // "model.vocab". A key that is no word, as one that comes from a file, is quoted.

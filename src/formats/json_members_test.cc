@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <string>
 
 namespace kvick {
@@ -29,18 +31,31 @@ TEST(JsonMembers, NullCountsAsMissing) {
   EXPECT_EQ(JsonMembers(json::array({1})).Find("text"), nullptr);
 }
 
-TEST(JsonMembers, SayWhatIsThereAndWhatIsWanted) {
+TEST(JsonMembers, SayWhatIsExpectedAndWhatIsThere) {
   const json value = {{"a", "x"}, {"b", 2.5}, {"c", 11}, {"d", ~uint64_t{0}}};
   const JsonMembers members(value);
-  EXPECT_EQ(members.Object("a").error().message, "a is \"x\", an object is wanted");
-  EXPECT_EQ(members.ArrayOrNull("a").error().message, "a is \"x\", an array is wanted");
-  EXPECT_EQ(members.BoolOr("a", false).error().message, "a is \"x\", true or false is wanted");
-  EXPECT_EQ(members.Float("a", {0, 1}).error().message, "a is \"x\", a number is wanted");
-  EXPECT_EQ(members.Float("b", {0, 1}).error().message, "b is 2.5, 0 to 1 is possible");
-  EXPECT_EQ(members.Int("b", {}).error().message, "b is 2.5, an integer is wanted");
-  EXPECT_EQ(members.Int("c", {0, 10}).error().message, "c is 11, 0 to 10 is possible");
+  EXPECT_EQ(members.Object("a").error().message, "a: expected an object, got \"x\"");
+  EXPECT_EQ(members.ArrayOrNull("a").error().message, "a: expected an array, got \"x\"");
+  EXPECT_EQ(members.BoolOr("a", false).error().message, "a: expected true or false, got \"x\"");
+  EXPECT_EQ(members.Float("a", {0, 1}).error().message, "a: expected a number, got \"x\"");
+  EXPECT_EQ(members.Float("b", {0, 1}).error().message, "b: expected 0 to 1, got 2.5");
+  EXPECT_EQ(members.Int("b", {}).error().message, "b: expected an integer, got 2.5");
+  EXPECT_EQ(members.Int("c", {0, 10}).error().message, "c: expected 0 to 10, got 11");
   EXPECT_EQ(members.Int("d", {0, 10}).error().message,
-            "d is 18446744073709551615, 0 to 10 is possible");
+            "d: expected 0 to 10, got 18446744073709551615");
+}
+
+TEST(JsonMembers, RefuseANumberThatIsNotFinite) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const json value = {{"a", kInfinity}, {"b", -kInfinity}, {"c", std::nan("")}};
+  const JsonMembers members(value);
+  EXPECT_EQ(members.Float("a", {0, 1}).error().message,
+            "a: expected a finite number, got Infinity");
+  EXPECT_EQ(members.Float("b", {0, 1}).error().message,
+            "b: expected a finite number, got -Infinity");
+  EXPECT_EQ(members.Float("c", {0, 1}).error().message, "c: expected a finite number, got NaN");
+  EXPECT_EQ(members.Int("a", {}).error().message, "a: expected an integer, got Infinity");
+  EXPECT_EQ(members.BoolOr("c", true).error().message, "c: expected true or false, got NaN");
 }
 
 TEST(JsonMembers, QuoteAKeyThatIsNoWord) {

@@ -8,8 +8,8 @@ namespace {
 template <class T, class Range>
 Status Check(std::string_view label, T value, const Range& range) {
   if (value >= range.min && value <= range.max) return {};
-  return Fail(ErrorCode::kCorrupt, "{} is {}, {} to {} is possible", label, value, range.min,
-              range.max);
+  return Fail(ErrorCode::kCorrupt, "{}: expected {} to {}, got {}", label, range.min, range.max,
+              value);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct FloatRange {
   double min, max;
 };
 
-// Errors: corrupt: "LABEL is VALUE, MIN to MAX is possible". NaN is out of every range.
+// Errors: corrupt: "LABEL: expected MIN to MAX, got VALUE". NaN is out of every range.
 Status CheckRange(std::string_view label, int64_t value, IntRange range);
 Status CheckRange(std::string_view label, double value, FloatRange range);
 

@@ -12,6 +12,7 @@
 #include "formats/error_source.h"
 #include "formats/json.h"
 #include "formats/json_members.h"
+#include "formats/lfs_pointer.h"
 #include "formats/quoted.h"
 
 namespace kvick {
@@ -19,6 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as in the reference implementation
 
 struct ElementType {
@@ -55,7 +57,7 @@ Result<const ElementType*> ParseElementType(const JsonMembers& entry) {
   const auto* const type = std::find_if(kElementTypes.begin(), kElementTypes.end(),
                                         [&](const ElementType& t) { return t.name == name; });
   if (type == kElementTypes.end()) {
-    return Fail(ErrorCode::kUnsupported, "{} is {}, which is not known", entry.Label("dtype"),
+    return Fail(ErrorCode::kUnsupported, "{}: expected a known type, got {}", entry.Label("dtype"),
                 Quoted(name));
   }
   return type;
@@ -76,13 +78,11 @@ Result<std::vector<int64_t>> ParseInts(const JsonMembers& entry, std::string_vie
 // Errors: corrupt: more than 2^63 bits, or not whole bytes.
 Result<int64_t> ShapeBytes(std::span<const int64_t> shape, const ElementType& type,
                            std::string_view label) {
-  std::optional<int64_t> bits = type.bits;
-  for (const int64_t size : shape) {
-    if (bits) bits = CheckedProduct({*bits, size});
-  }
+  const auto bits = CheckedProduct({NumElements(shape).value_or(-1), type.bits});
   if (!bits || *bits % 8 != 0) {
-    return Fail(ErrorCode::kCorrupt, "{}: the shape {} of {} is {}", label, ShapeText(shape),
-                type.name, bits ? "not a whole number of bytes" : "more than 2^63 bits");
+    return Fail(ErrorCode::kCorrupt, "{}: expected {}, got {} {}", label,
+                bits ? "a whole number of bytes" : "less than 2^63 bits", type.name,
+                ShapeText(shape));
   }
   return *bits / 8;
 }
@@ -91,47 +91,45 @@ Result<TensorInfo> ParseTensor(const std::string& name, const Json& value,
                                std::span<const std::byte> data) {
   const std::string label = fmt::format("tensor {}", Quoted(name));
   if (!value.is_object()) {
-    return Fail(ErrorCode::kCorrupt, "{} is {}, an object is wanted", label, JsonText(value));
+    return Fail(ErrorCode::kCorrupt, "{}: expected an object, got {}", label, JsonText(value));
   }
   const JsonMembers entry(value, label);
   KVICK_ASSIGN_OR_RETURN(const ElementType* type, ParseElementType(entry));
-  KVICK_ASSIGN_OR_RETURN(auto shape, ParseInts(entry, "shape", {.min = 1}));
+  KVICK_ASSIGN_OR_RETURN(auto shape, ParseInts(entry, "shape", {.min = 0}));
   KVICK_ASSIGN_OR_RETURN(const auto offsets, ParseInts(entry, "data_offsets", {.min = 0}));
   KVICK_ASSIGN_OR_RETURN(const int64_t num_bytes, ShapeBytes(shape, *type, label));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-    return Fail(ErrorCode::kCorrupt, "{} is {}, [begin, end) is wanted",
+    return Fail(ErrorCode::kCorrupt, "{}: expected [begin, end), got {}",
                 entry.Label("data_offsets"), ShapeText(offsets));
   }
   if (offsets[1] > static_cast<int64_t>(data.size())) {
-    return Fail(ErrorCode::kCorrupt, "{} ends at byte {}, the file holds {} bytes of tensors",
-                label, offsets[1], data.size());
+    return Fail(ErrorCode::kCorrupt, "{}: expected its end within the {} bytes of tensors, got {}",
+                label, data.size(), offsets[1]);
   }
   if (offsets[1] - offsets[0] != num_bytes) {
-    return Fail(ErrorCode::kCorrupt, "{} has {} bytes, {} is wanted for {} {}", label,
-                offsets[1] - offsets[0], num_bytes, type->name, ShapeText(shape));
+    return Fail(ErrorCode::kCorrupt, "{}: expected {} bytes for {} {}, got {}", label, num_bytes,
+                type->name, ShapeText(shape), offsets[1] - offsets[0]);
   }
   return TensorInfo{name,     type->name, type->dtype, std::move(shape), data.data() + offsets[0],
                     num_bytes};
 }
 
-Result<std::map<std::string, std::string>> ParseMetadata(const Json& object) {
-  const bool are_strings =
-      object.is_object() && std::all_of(object.begin(), object.end(),
-                                        [](const Json& value) { return value.is_string(); });
-  if (!are_strings) {
-    return Fail(ErrorCode::kCorrupt, "__metadata__ is {}, an object of strings is wanted",
-                JsonText(object));
-  }
+Result<std::map<std::string, std::string>> ParseMetadata(const JsonMembers& header) {
   std::map<std::string, std::string> metadata;
-  for (const auto& [key, value] : object.items()) metadata.emplace(key, value.get<std::string>());
+  if (header.Find(kMetadataKey) == nullptr) return metadata;
+  KVICK_ASSIGN_OR_RETURN(const Json* object, header.Object(kMetadataKey));
+  const JsonMembers members(*object, header.Label(kMetadataKey));
+  for (const auto& [key, value] : object->items()) {
+    KVICK_ASSIGN_OR_RETURN(metadata[key], members.String(key));
+  }
   return metadata;
 }
 
 Result<std::string_view> ReadHeader(ByteReader& reader) {
   KVICK_ASSIGN_OR_RETURN(const auto num_bytes, reader.Read<uint64_t>("the length of the header"));
   if (num_bytes > kMaxHeaderBytes) {
-    return Fail(ErrorCode::kCorrupt, "{}: the header's length is {} bytes, at most {} is possible",
-                reader.source(), num_bytes, kMaxHeaderBytes);
+    return Fail(ErrorCode::kCorrupt, "{}: expected a header of at most {} bytes, got {}",
+                reader.source(), kMaxHeaderBytes, num_bytes);
   }
   KVICK_ASSIGN_OR_RETURN(const auto bytes, reader.Take(num_bytes, "the header"));
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -151,21 +149,20 @@ Result<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte> bytes,
                                                std::string source) {
   SafetensorsFile file;
   file.source_ = std::move(source);
+  KVICK_RETURN_IF_ERROR(CheckNoLfsPointer(bytes, file.source_));
   ByteReader reader(bytes, file.source_);
   KVICK_ASSIGN_OR_RETURN(const std::string_view text, ReadHeader(reader));
   KVICK_ASSIGN_OR_RETURN(const Json header, ParseJson(text, file.source_));
   if (!header.is_object()) {
-    return Fail(ErrorCode::kCorrupt, "{}: the header is {}, an object is wanted", file.source_,
+    return Fail(ErrorCode::kCorrupt, "{}: the header: expected an object, got {}", file.source_,
                 JsonText(header));
   }
   const auto data = bytes.subspan(reader.position());
   const auto with_source = WithSource(file.source_);
+  KVICK_ASSIGN_OR_RETURN(file.metadata_, ParseMetadata(JsonMembers(header)).map_error(with_source));
   std::vector<TensorInfo> tensors;
   for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") {
-      KVICK_ASSIGN_OR_RETURN(file.metadata_, ParseMetadata(entry).map_error(with_source));
-      continue;
-    }
+    if (name == kMetadataKey) continue;
     KVICK_ASSIGN_OR_RETURN(TensorInfo tensor,
                            ParseTensor(name, entry, data).map_error(with_source));
     tensors.push_back(std::move(tensor));

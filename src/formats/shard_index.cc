@@ -25,7 +25,8 @@ Result<ShardIndex> ShardIndexFromJson(const nlohmann::json& index) {
   ShardIndex shard_of;
   for (const auto& [tensor, shard] : weight_map->items()) {
     if (!shard.is_string() || !IsPlainFileName(shard.get_ref<const std::string&>())) {
-      return Fail(ErrorCode::kCorrupt, "tensor {} is in {}, a file name of this folder is wanted",
+      return Fail(ErrorCode::kCorrupt,
+                  "the file of tensor {}: expected the name of a file in this folder, got {}",
                   Quoted(tensor), JsonText(shard));
     }
     shard_of.emplace(tensor, shard.get<std::string>());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/checked_math.h"
 #include "formats/quoted.h"
 
 namespace kvick {
@@ -17,7 +18,9 @@ namespace {
 Status CheckNoSharedBytes(std::string_view source, const std::vector<TensorInfo>& tensors) {
   std::vector<const TensorInfo*> by_place;
   by_place.reserve(tensors.size());
-  for (const TensorInfo& tensor : tensors) by_place.push_back(&tensor);
+  for (const TensorInfo& tensor : tensors) {
+    if (tensor.num_bytes > 0) by_place.push_back(&tensor);
+  }
   std::sort(by_place.begin(), by_place.end(), [](const TensorInfo* a, const TensorInfo* b) {
     return std::less<>()(a->data, b->data);
   });
@@ -35,7 +38,18 @@ Status CheckNoSharedBytes(std::string_view source, const std::vector<TensorInfo>
 }  // namespace
 
 std::string ShapeText(std::span<const int64_t> shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
+  constexpr size_t kMaxShown = 8;
+  if (shape.size() <= kMaxShown) return fmt::format("[{}]", fmt::join(shape, ", "));
+  return fmt::format("[{}, ... {} sizes]", fmt::join(shape.first(kMaxShown), ", "), shape.size());
+}
+
+std::optional<int64_t> NumElements(std::span<const int64_t> shape) {
+  if (std::ranges::find(shape, 0) != shape.end()) return 0;
+  std::optional<int64_t> num = 1;
+  for (const int64_t size : shape) {
+    if (num) num = CheckedProduct({*num, size});
+  }
+  return num;
 }
 
 TensorTable::TensorTable(std::vector<TensorInfo> tensors)
@@ -51,7 +65,7 @@ Result<TensorTable> TensorTable::Create(std::string_view source, std::vector<Ten
       table.by_name_.begin(), table.by_name_.end(),
       [&](size_t a, size_t b) { return table.tensors_[a].name == table.tensors_[b].name; });
   if (twin != table.by_name_.end()) {
-    return Fail(ErrorCode::kCorrupt, "{}: there are two tensors of the name {}", source,
+    return Fail(ErrorCode::kCorrupt, "{}: expected one tensor {}, got two", source,
                 Quoted(table.tensors_[*twin].name));
   }
   KVICK_RETURN_IF_ERROR(CheckNoSharedBytes(source, table.tensors_));

@@ -19,13 +19,16 @@ struct TensorInfo {
   std::string name;                 // as the file has it: any bytes
   std::string_view type_name;       // the format's own: "F32", "Q4_K"
   std::optional<DType> dtype;       // nullopt: well-formed, but not a type that kvick computes with
-  std::vector<int64_t> shape;       // elements, outermost dimension first; each > 0
+  std::vector<int64_t> shape;       // elements, outermost dimension first; each >= 0
   const std::byte* data = nullptr;  // not necessarily aligned to the element size
   int64_t num_bytes = 0;
 };
 
-// "[512, 64]".
+// "[512, 64]"; of a long shape its beginning.
 std::string ShapeText(std::span<const int64_t> shape);
+
+// The product of the sizes, 0 where one of them is 0, nullopt where it does not fit 63 bits.
+std::optional<int64_t> NumElements(std::span<const int64_t> shape);
 
 // The tensors of a file or of several, in file order, found by name in O(log n).
 class TensorTable {

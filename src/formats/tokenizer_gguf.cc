@@ -78,11 +78,7 @@ Result<std::vector<MergeRule>> ReadMerges(const GgufFile& file) {
 
 Result<std::optional<int32_t>> FindId(const GgufFile& file, std::string_view key,
                                       const TokenizerData& data) {
-  KVICK_ASSIGN_OR_RETURN(const std::optional<int64_t> id, file.FindInt(key));
-  if (!id) return std::nullopt;
-  const auto num_tokens = static_cast<int64_t>(data.pieces.size());
-  KVICK_RETURN_IF_ERROR(CheckRange(Label(file, key), *id, IntRange{0, num_tokens - 1}));
-  return static_cast<int32_t>(*id);
+  return file.FindTokenId(key, static_cast<int64_t>(data.pieces.size()));
 }
 
 Status ReadIds(const GgufFile& file, TokenizerData& data) {

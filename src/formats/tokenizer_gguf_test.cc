@@ -218,15 +218,17 @@ TEST(TokenizerFromGguf, RefusesBadValues) {
               types[5] = static_cast<TokenType>(6);
               SetTypes(spec, types);
             }),
-            "gguf: an element of tokenizer.ggml.token_type is 7, 1 to 6 is possible");
+            "gguf: an element of tokenizer.ggml.token_type: expected 1 to 6, got 7");
   EXPECT_EQ(error([&](GgufSpec& spec) {
               std::vector<std::string> pieces = good.pieces;
               pieces[5] = "<0x-1>";
               spec.SetStrings("tokenizer.ggml.tokens", pieces);
             }),
             "gguf: token 5 is of type byte and spelled \"<0x-1>\", <0x00> to <0xFF> is possible");
-  EXPECT_EQ(error([&](GgufSpec& spec) { spec.SetU32("tokenizer.ggml.bos_token_id", 267); }),
-            "gguf: tokenizer.ggml.bos_token_id is 267, 0 to 266 is possible");
+  EXPECT_EQ(error([&](GgufSpec& spec) {
+              spec.Set("tokenizer.ggml.bos_token_id", GgufType::kI32, testing::Packed(-1));
+            }),
+            "gguf: tokenizer.ggml.bos_token_id: expected a token id, got -1");
   EXPECT_EQ(error([&](GgufSpec& spec) { spec.SetStrings("tokenizer.ggml.tokens", {}); }),
             "gguf: the tokenizer has 0 tokens, 1 to 2147483647 is possible");
 }

@@ -215,17 +215,17 @@ TEST(TokenizerFromHf, RefusesWhatItDoesNotDo) {
       {"/pre_tokenizer/pretokenizers/1/add_prefix_space", true, kUnsupported,
        "add_prefix_space is true"},
       {"/post_processor", {{"type", "BertProcessing"}}, kUnsupported, "\"BertProcessing\""},
-      {"/model", json::array(), kCorrupt, "model is an array, an object is wanted"},
+      {"/model", json::array(), kCorrupt, "model: expected an object, got an array"},
       {"/model/vocab", nullptr, kCorrupt, "model.vocab is missing"},
-      {"/model/merges", 3, kCorrupt, "model.merges is 3, an array is wanted"},
+      {"/model/merges", 3, kCorrupt, "model.merges: expected an array, got 3"},
       {"/model/merges/0", "ab", kCorrupt, "a merge is \"ab\", a pair of pieces is wanted"},
       {"/model/merges/0", {"a", "b", "c"}, kCorrupt, "a merge is an array"},
       {"/model/merges/0", {"a", 1}, kCorrupt, "a merge is an array"},
       {"/model/merges/0", "x y", kCorrupt, "merge 0 joins \"x\" and \"y\""},
-      {"/model/ignore_merges", 1, kCorrupt, "model.ignore_merges is 1, true or false is wanted"},
-      {"/model/vocab/a", -1, kCorrupt, "the id of \"a\" is -1, 0 to"},
-      {"/model/vocab/a", 1.5, kCorrupt, "the id of \"a\" is 1.5, an integer"},
-      {"/model/vocab/a", 1u << 31, kCorrupt, "the id of \"a\" is 2147483648, 0 to"},
+      {"/model/ignore_merges", 1, kCorrupt, "model.ignore_merges: expected true or false, got 1"},
+      {"/model/vocab/a", -1, kCorrupt, "the id of \"a\": expected 0 to 1553, got -1"},
+      {"/model/vocab/a", 1.5, kCorrupt, "the id of \"a\": expected an integer, got 1.5"},
+      {"/model/vocab/a", 1u << 31, kCorrupt, "the id of \"a\": expected 0 to 1553, got 2147483648"},
       {"/model/vocab/a", 98, kCorrupt, "\"a\" and \"b\" have the same id 98"},
       {"/added_tokens/0/id", 97, kCorrupt, "\"<|end|>\" has the id 97, which is that of \"a\""},
       {"/added_tokens/0/id", nullptr, kCorrupt, "added_tokens[0].id is missing"},
@@ -278,7 +278,7 @@ TEST(TokenizerFromHf, RefusesBadConfigs) {
             "tokenizer_config.json is an array, an object is wanted");
   EXPECT_EQ(LoadError(ByteLevelJson(), {{"bos_token", 1}}).message, "bos_token.content is missing");
   EXPECT_EQ(LoadError(ByteLevelJson(), {{"add_bos_token", "yes"}}).message,
-            "add_bos_token is \"yes\", true or false is wanted");
+            "add_bos_token: expected true or false, got \"yes\"");
   EXPECT_EQ(LoadError("text").message, "tokenizer.json is \"text\", an object is wanted");
 }
 

@@ -224,10 +224,10 @@ TEST(Tokenizer, RefusesContradictions) {
   EXPECT_EQ(CreateError(data), "the score of token 260 is not a number");
   data = SmallSentencePiece();
   data.bos_id = 267;
-  EXPECT_EQ(CreateError(data), "the BOS token is 267, 0 to 266 is possible");
+  EXPECT_EQ(CreateError(data), "the BOS token: expected 0 to 266, got 267");
   data = SmallSentencePiece();
   data.prefix_ids = {-1};
-  EXPECT_EQ(CreateError(data), "the first token is -1, 0 to 266 is possible");
+  EXPECT_EQ(CreateError(data), "the first token: expected 0 to 266, got -1");
   data = SmallByteLevel();
   data.merges[1].right = "zz";
   EXPECT_EQ(CreateError(data),
