@@ -16,7 +16,7 @@
 
 namespace kvick {
 
-// The numbers of a Llama-family model.
+// The sizes of a Llama-family model, and its special tokens.
 struct ModelInfo {
   std::string architecture;
   std::string name;  ///< may be empty
@@ -30,31 +30,41 @@ struct ModelInfo {
   int64_t max_positions = 0;         ///< tokens
   DType weight_dtype = DType::kF32;  ///< of the attention matrices
   std::optional<int32_t> bos_id;
-  std::vector<int32_t> eos_ids;  ///< any of them ends a text; ascending
+  std::vector<int32_t>
+      eos_ids;  ///< any of them ends a completion; ascending, all in the vocabulary
 
-  // A cache of this geometry in `dtype`; blocks and memory are the caller's to choose.
+  // The configuration of a cache for this model, in `dtype`. The caller sets its blocks and memory.
   KvConfig KvGeometry(DType dtype) const;
-  // What a cache holds by default: the weights' own type, bf16 where they are quantized.
+  // The default type of a cache: that of the weights, or bf16 where they are quantized.
   DType DefaultKvDType() const {
     return weight_dtype == DType::kQ8_0 ? DType::kBF16 : weight_dtype;
   }
 };
 
 struct TextOptions {
-  bool add_special = true;    ///< the tokens that the model wants around a text, such as BOS
-  bool parse_special = true;  ///< <s> in the text is the control token; false for text of others
+  bool add_special = true;    ///< add the tokens that belong around a text, such as BOS
+  bool parse_special = true;  ///< read "<s>" as the control token; false: as three characters
 };
 
-// A model where it lies in its file: opening it takes no memory in proportion to the weights.
-// Immutable; any number of runners, on any threads, may share it.
+// An opened model. Immutable: any number of runners, on any threads, may share it.
 class Model {
  public:
-  // A GGUF file, or a Hugging Face folder.
-  // Errors  not_found, io;  corrupt: the file contradicts itself or its size;  unsupported
+  // Opens a GGUF file or a Hugging Face folder. The weights stay in the mapped files, which must
+  // not change while the model is open.
+  //
+  // A missing, unsupported or damaged tokenizer is no error here: token ids need none. What is
+  // wrong with it is the result of tokenizer_status(), Encode and Decode.
+  //
+  // Errors  not_found, io
+  //         corrupt: a file contradicts itself or its size
+  //         unsupported: an architecture, a feature of it or a type of weights
+  //         invalid_argument: `path` is one file of a folder
+  // Cost    reads the metadata and the tokenizer; memory for norms, biases and the tokenizer
   static Result<std::unique_ptr<Model>> Open(const std::string& path);
 
-  // A GGUF file that lies in memory, which must outlive the model. `source` names it in messages.
-  // Errors  corrupt, unsupported
+  // Opens a GGUF file in memory. The bytes must outlive the model. `source` names them in messages.
+  //
+  // Errors  corrupt, unsupported: as Open
   static Result<std::unique_ptr<Model>> Parse(std::span<const std::byte> gguf,
                                               const std::string& source);
 
@@ -65,10 +75,18 @@ class Model {
   const ModelInfo& info() const;
 
   bool has_tokenizer() const;
-  // The ids of a text. Errors  not_found: the model has no tokenizer
+  // Why there is no tokenizer: not_found where the model has none, corrupt or unsupported where it
+  // cannot be read. No error where has_tokenizer().
+  Status tokenizer_status() const;
+
+  // Converts text to token ids.
+  //
+  // Errors  tokenizer_status()
   Result<std::vector<int32_t>> Encode(std::string_view text, const TextOptions& options = {}) const;
-  // The text of the ids, from its start on; control tokens stand for nothing.
-  // Errors  not_found: the model has no tokenizer
+
+  // Converts token ids to text, as the beginning of a text. Control tokens have no text.
+  //
+  // Errors  tokenizer_status()
   Result<std::string> Decode(std::span<const int32_t> ids) const;
 
   struct Parts;  // for the library's own sources
@@ -76,14 +94,13 @@ class Model {
 
  private:
   explicit Model(std::unique_ptr<Parts> parts);
-  // Of the file that parts holds: tokenizer and numbers.
-  static Result<std::unique_ptr<Model>> Complete(std::unique_ptr<Parts> parts);
 
   std::unique_ptr<Parts> parts_;
 };
 
-// The text of tokens that go on a text, as they come: in whole characters, what is no UTF-8
-// replaced by U+FFFD. Without a tokenizer it is the ids, each with a space behind it.
+// Converts the tokens of a completion to text as they are generated. The text comes in whole
+// characters; U+FFFD replaces bytes that are not UTF-8. For a model without a tokenizer the text is
+// the ids, each followed by a space.
 class TextStream {
  public:
   // `model` must outlive it.
@@ -91,9 +108,10 @@ class TextStream {
   TextStream(TextStream&& other) noexcept;
   ~TextStream();
 
-  // What can be shown now. A character that is not whole yet waits.
+  // Adds a token. Returns the characters that are complete now; the bytes of an incomplete
+  // character are held back.
   std::string Append(int32_t token);
-  // What still waits, at the end.
+  // Returns what is held back. Call it once, after the last token.
   std::string Finish();
 
  private:
@@ -102,35 +120,38 @@ class TextStream {
 };
 
 struct RunnerOptions {
-  std::optional<DType> kv_dtype{};  ///< of the caches it runs on; nullopt: DefaultKvDType()
-  int64_t max_batch_tokens = 512;   ///< tokens that one Run takes: the size of its memory
-  int64_t max_sequences = 64;       ///< sequences that one Run takes
-  std::string_view isa = "auto";    ///< a name that `kvick --version` lists
+  std::optional<DType> kv_dtype{};  ///< type of the caches to run on; nullopt: DefaultKvDType()
+  int64_t max_batch_tokens = 512;   ///< most tokens in one Run, 1 to 2^31: sizes the memory
+  int64_t max_sequences = 64;       ///< most chunks in one Run, 1 to 2^31
+  std::string_view isa = "auto";    ///< a name of KnownIsas(); read during Create alone
   int num_threads = 0;              ///< 0: the cores that the process may use
 };
 
-// The new tokens of one sequence.
+// New tokens of one sequence, and the plan that reserves their positions.
 struct SequenceChunk {
   WritePlan* plan = nullptr;
   std::span<const int32_t> tokens;
 };
 
-// Which tokens logits are wanted of.
+// Which tokens Run computes logits for.
 enum class LogitsOf {
   kLast,  ///< the last token of each chunk
   kAll,
 };
 
-// One forward pass for everything: prefill, a chunk of one, a decode step, sequences of different
-// lengths side by side. The bits of a token's logits depend on the token, its past, the weights and
-// the isa, and on nothing else.
+// Runs forward passes: prefill, part of a prefill, decode, and any mix of them for sequences of
+// different lengths.
 //
-// Threads  one Run at a time: the working memory is the object's own
+// The bits of a token's logits depend on the token, the tokens before it, the weights and the isa,
+// and on nothing else.
+//
+// Threads  one Run at a time: the object owns the memory that a pass works in
 class ModelRunner {
  public:
   // `model` must outlive it.
-  // Errors  invalid_argument, unsupported: options that cannot be;  exhausted: not that much
-  // memory. The string of options.isa is read during the call alone.
+  //
+  // Errors  invalid_argument, unsupported: options out of range, an isa that this machine lacks
+  //         exhausted: not enough memory
   static Result<std::unique_ptr<ModelRunner>> Create(const Model& model,
                                                      const RunnerOptions& options);
 
@@ -138,20 +159,27 @@ class ModelRunner {
   ModelRunner& operator=(const ModelRunner&) = delete;
   ~ModelRunner();
 
-  // Computes the chunks' tokens and writes their keys and values to their plans. Committing them is
-  // the caller's: until then nothing is visible, and after an error nothing should be.
+  // Computes the tokens of all chunks and writes their keys and values to the plans. The caller
+  // commits the plans. Until then no reader of the cache sees anything of them; after an error,
+  // drop them.
   //
-  // Shapes    logits [rows, vocab_size] f32: a row a chunk (kLast) or a row a token (kAll), in
-  // order Errors    invalid_argument: a token outside of the vocabulary, too many tokens or chunks,
-  // not as
-  //           many tokens as a plan has, a cache of another geometry, logits of another size
-  // Cost      reads every weight once;  allocates nothing
-  // Requires  the plans are open ones of `cache`
+  // Shapes    logits [rows, vocab_size]: one row a chunk (kLast) or one row a token (kAll), in the
+  //           order of `chunks`
+  // Types     logits f32
+  // Errors    invalid_argument: a token id that is not in the vocabulary, a number of tokens or
+  //           chunks out of range, no plan, a plan of another number of tokens, a cache of another
+  //           geometry, or logits of another size
+  // Cost      reads every weight once; allocates nothing
+  // Requires  the plans are open plans of `cache`
   Status Run(KvCache& cache, std::span<const SequenceChunk> chunks, LogitsOf which,
              std::span<float> logits);
 
-  // The same without a cache: the tokens are a whole text from position 0 on, and attention reads
-  // the keys and values of this very pass, rounded to kv_dtype.
+  // The same without a cache, for one sequence from position 0 on. Attention reads the keys and
+  // values of this pass, rounded to kv_dtype.
+  //
+  // Shapes  logits [rows, vocab_size]: one row (kLast) or one row a token (kAll)
+  // Errors  invalid_argument: as Run;  exhausted: not enough memory for the keys and values
+  // Cost    allocates the keys and values of one layer
   Status RunUncached(std::span<const int32_t> tokens, LogitsOf which, std::span<float> logits);
 
   DType kv_dtype() const;

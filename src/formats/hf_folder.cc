@@ -15,33 +15,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The path of a file of the folder, where it exists.
-std::optional<std::string> FindFile(const std::string& folder, std::string_view name) {
+constexpr const char* kSingleName = "model.safetensors";
+constexpr const char* kIndexName = "model.safetensors.index.json";
+
+bool Exists(const std::string& path) {
   std::error_code ignored;
-  const fs::path path = fs::path(folder) / name;
-  if (!fs::exists(path, ignored)) return std::nullopt;
-  return path.string();
+  return fs::exists(path, ignored);
 }
 
 }  // namespace
 
+std::string HfFolder::FilePath(std::string_view name) const { return fs::path(path_) / name; }
+
 Result<HfFolder> HfFolder::Open(const std::string& path) {
-  HfFolder folder;
-  KVICK_ASSIGN_OR_RETURN(folder.config_, ReadJsonObject((fs::path(path) / "config.json").string()));
-  if (const auto generation = FindFile(path, "generation_config.json")) {
-    KVICK_ASSIGN_OR_RETURN(folder.generation_config_, ReadJsonObject(*generation));
+  HfFolder folder(path);
+  KVICK_ASSIGN_OR_RETURN(folder.config_, ReadJsonObject(folder.FilePath("config.json")));
+  const std::string generation = folder.FilePath("generation_config.json");
+  if (Exists(generation)) {
+    KVICK_ASSIGN_OR_RETURN(folder.generation_config_, ReadJsonObject(generation));
   }
-  folder.tokenizer_path_ = FindFile(path, "tokenizer.json");
-  folder.tokenizer_config_path_ = FindFile(path, "tokenizer_config.json");
-  if (const auto single = FindFile(path, "model.safetensors")) {
-    KVICK_RETURN_IF_ERROR(folder.OpenSingle(*single));
-  } else if (const auto index = FindFile(path, "model.safetensors.index.json")) {
-    KVICK_RETURN_IF_ERROR(folder.OpenShards(*index));
-  } else {
-    return Fail(ErrorCode::kNotFound,
-                "{}: there is neither model.safetensors nor model.safetensors.index.json", path);
-  }
+  KVICK_RETURN_IF_ERROR(folder.OpenTensors());
   return folder;
+}
+
+Status HfFolder::OpenTensors() {
+  tensors_path_ = FilePath(kSingleName);
+  if (Exists(tensors_path_)) return OpenSingle(tensors_path_);
+  tensors_path_ = FilePath(kIndexName);
+  if (Exists(tensors_path_)) return OpenShards(tensors_path_);
+  return Fail(ErrorCode::kNotFound, "{}: expected {} or {}, got neither", path_, kSingleName,
+              kIndexName);
 }
 
 Status HfFolder::OpenSingle(const std::string& file_path) {
@@ -68,8 +71,9 @@ Status HfFolder::OpenShards(const std::string& index_path) {
     const SafetensorsFile& file = files_[place->second];
     const TensorInfo* tensor = file.tensors().Find(name);
     if (tensor == nullptr) {
-      return Fail(ErrorCode::kCorrupt, "{}: tensor {} is missing, though the index says it is here",
-                  file.source(), Quoted(name));
+      return Fail(ErrorCode::kCorrupt,
+                  "{}: tensor {} is missing, although {} names this file for it", file.source(),
+                  Quoted(name), kIndexName);
     }
     tensors.push_back(*tensor);
   }

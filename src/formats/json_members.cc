@@ -31,6 +31,10 @@ std::string JsonMembers::Label(std::string_view key) const {
   return label_.empty() ? name : fmt::format("{}.{}", label_, name);
 }
 
+bool JsonMembers::Has(std::string_view key) const {
+  return value_.is_object() && value_.contains(key);
+}
+
 const json* JsonMembers::Find(std::string_view key) const {
   if (!value_.is_object()) return nullptr;
   const auto member = value_.find(key);

@@ -25,6 +25,8 @@ class JsonMembers {
   // "model.vocab". A key that is no word, as one that comes from a file, is quoted.
   std::string Label(std::string_view key) const;
 
+  // Whether there is a member of that name, be it null.
+  bool Has(std::string_view key) const;
   // nullptr where it is missing.
   const nlohmann::json* Find(std::string_view key) const;
 

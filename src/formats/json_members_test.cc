@@ -25,6 +25,8 @@ TEST(JsonMembers, NullCountsAsMissing) {
   const json value = {{"text", nullptr}};
   const JsonMembers members(value, "model");
   EXPECT_EQ(members.Find("text"), nullptr);
+  EXPECT_TRUE(members.Has("text"));
+  EXPECT_FALSE(members.Has("int"));
   EXPECT_EQ(members.StringOr("text", "fallback"), "fallback");
   EXPECT_EQ(members.IntOr("int", {}, 3), 3);
   EXPECT_EQ(members.String("text").error().message, "model.text is missing");

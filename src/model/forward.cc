@@ -75,8 +75,8 @@ Status Forward::Allocate() {
   for (const auto& [pointer, width] : buffers) {
     const auto num_bytes = buffer_bytes(width);
     if (!num_bytes || *num_bytes > MappedRegion::kMaxBytes - total) {
-      return Fail(ErrorCode::kExhausted, "model: {} tokens in one pass are more than memory holds",
-                  max_tokens_);
+      return Fail(ErrorCode::kExhausted,
+                  "model: expected memory for {} tokens in one pass, got less", max_tokens_);
     }
     total += RoundUp(*num_bytes, kAlignment);
   }
@@ -151,7 +151,7 @@ void Forward::FeedForwardBlock(int64_t layer, int64_t num_tokens) {
   AddInPlace(exec_, {x_, num_elements}, {block_, num_elements});
 }
 
-// Rows that are not wanted are passed over: at prefill the vocabulary is the widest matrix.
+// Rows of no output are skipped: at prefill the vocabulary is the widest matrix.
 void Forward::Logits(const ForwardStep& step) {
   const int64_t width = config_.hidden_size;
   for (size_t i = 0; i < step.output_rows.size(); ++i) {  // ascending: row i is read at or after i

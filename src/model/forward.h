@@ -19,7 +19,7 @@ namespace kvick {
 struct ForwardStep {
   std::span<const int32_t> tokens;       // [T], each within the vocabulary
   std::span<const int64_t> positions;    // [T]
-  std::span<const int32_t> output_rows;  // tokens whose logits are wanted, ascending
+  std::span<const int32_t> output_rows;  // tokens to compute logits for, ascending
   std::span<float> logits;               // [output_rows, V]
   KvTarget* kv = nullptr;
 };

@@ -1,5 +1,7 @@
 #include "model/kv_target.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "base/dtype.h"
 
@@ -15,13 +17,15 @@ TensorView Tokens(TensorView tensor, int64_t first, int64_t num) {
 
 }  // namespace
 
-void CachedKv::Begin(KvCache& cache, std::span<const SequenceChunk> chunks) {
+void CachedKv::Begin(KvCache& cache, std::span<const SequenceChunk> chunks,
+                     std::span<AttentionQuery> queries) {
+  KVICK_CHECK(queries.size() >= chunks.size());
   cache_ = &cache;
   chunks_ = chunks;
-  queries_.clear();
-  for (const SequenceChunk& chunk : chunks) {
-    queries_.push_back({cache.View(*chunk.plan), chunk.plan->num_tokens()});
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    queries[i] = {cache.View(*chunks[i].plan), chunks[i].plan->num_tokens()};
   }
+  queries_ = queries.first(chunks.size());
 }
 
 Status CachedKv::Write(int64_t layer, const TensorView& k, const TensorView& v) {
@@ -35,7 +39,8 @@ Status CachedKv::Write(int64_t layer, const TensorView& k, const TensorView& v) 
   return {};
 }
 
-UncachedKv::UncachedKv(const AttentionConfig& config, int64_t num_layers, int64_t num_tokens) {
+Result<UncachedKv> UncachedKv::Create(const AttentionConfig& config, int64_t num_layers,
+                                      int64_t num_tokens) {
   KvLayout layout;
   layout.num_layers = num_layers;
   layout.num_kv_heads = config.num_kv_heads;
@@ -45,17 +50,22 @@ UncachedKv::UncachedKv(const AttentionConfig& config, int64_t num_layers, int64_
   layout.head_stride = config.head_dim * DTypeBytes(config.dtype);
   layout.slot_stride = config.num_kv_heads * layout.head_stride;
   layout.value_offset = num_tokens * layout.slot_stride;
-  memory_.resize(static_cast<size_t>(2 * layout.value_offset));
-  query_ = {{memory_.data(), &kOnlyBlock, num_tokens, layout}, num_tokens};
+  KVICK_ASSIGN_OR_RETURN(
+      auto memory, MappedArray<std::byte>::Create("model: keys and values", 2 * layout.value_offset,
+                                                  Backing::kOnDemand));
+  return UncachedKv(layout, num_tokens, std::move(memory));
 }
+
+UncachedKv::UncachedKv(const KvLayout& layout, int64_t num_tokens, MappedArray<std::byte> memory)
+    : memory_(std::move(memory)),
+      query_{{&memory_[0], &kOnlyBlock, num_tokens, layout}, num_tokens} {}
 
 Status UncachedKv::Write(int64_t, const TensorView& k, const TensorView& v) {
   const KvLayout& layout = query_.kv.layout;
   const int64_t num_elements = query_.num_tokens * layout.num_kv_heads * layout.head_dim;
-  ConvertFromF32(layout.dtype, reinterpret_cast<const float*>(k.data), num_elements,
-                 memory_.data());
+  ConvertFromF32(layout.dtype, reinterpret_cast<const float*>(k.data), num_elements, &memory_[0]);
   ConvertFromF32(layout.dtype, reinterpret_cast<const float*>(v.data), num_elements,
-                 memory_.data() + layout.value_offset);
+                 &memory_[layout.value_offset]);
   return {};
 }
 

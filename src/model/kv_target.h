@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "base/mapped_array.h"
 #include "kvick/attention.h"
 #include "kvick/kv_cache.h"
 #include "kvick/model.h"
@@ -27,10 +27,10 @@ class KvTarget {
 // The plans of a cache.
 class CachedKv : public KvTarget {
  public:
-  explicit CachedKv(int64_t max_sequences) { queries_.reserve(static_cast<size_t>(max_sequences)); }
-
-  // Allocates nothing for up to max_sequences chunks.
-  void Begin(KvCache& cache, std::span<const SequenceChunk> chunks);
+  // Takes the chunks of the next pass. `queries` is memory for one query a chunk. All must outlive
+  // the pass.
+  void Begin(KvCache& cache, std::span<const SequenceChunk> chunks,
+             std::span<AttentionQuery> queries);
 
   Status Write(int64_t layer, const TensorView& k, const TensorView& v) override;
   std::span<const AttentionQuery> queries() const override { return queries_; }
@@ -38,14 +38,16 @@ class CachedKv : public KvTarget {
  private:
   KvCache* cache_ = nullptr;
   std::span<const SequenceChunk> chunks_;
-  std::vector<AttentionQuery> queries_;
+  std::span<const AttentionQuery> queries_;  // [chunks]
 };
 
-// The keys and values of this very step: two plain buffers [T, K, D] that each layer overwrites.
+// The keys and values of the pass itself: two plain buffers [T, K, D] that each layer overwrites.
 // One sequence from position 0 on. Knows nothing of caches; a view of it is only other strides.
 class UncachedKv : public KvTarget {
  public:
-  UncachedKv(const AttentionConfig& config, int64_t num_layers, int64_t num_tokens);
+  // Errors: exhausted: not enough memory for num_tokens.
+  static Result<UncachedKv> Create(const AttentionConfig& config, int64_t num_layers,
+                                   int64_t num_tokens);
 
   Status Write(int64_t layer, const TensorView& k, const TensorView& v) override;
   std::span<const AttentionQuery> queries() const override { return {&query_, 1}; }
@@ -53,7 +55,9 @@ class UncachedKv : public KvTarget {
  private:
   static constexpr BlockId kOnlyBlock{0};
 
-  std::vector<std::byte> memory_;  // keys, then values
+  UncachedKv(const KvLayout& layout, int64_t num_tokens, MappedArray<std::byte> memory);
+
+  MappedArray<std::byte> memory_;  // keys, then values
   AttentionQuery query_;
 };
 

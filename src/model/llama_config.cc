@@ -51,19 +51,19 @@ std::vector<double> RopeInverseFrequencies(const LlamaConfig& config) {
 Status CheckHeads(const HeadFields& fields, LlamaConfig& config) {
   if (config.head_dim == 0) {
     if (config.hidden_size % config.num_heads != 0) {
-      return Fail(ErrorCode::kCorrupt, "{} is {}, a multiple of {} ({}) is wanted",
-                  fields.hidden_size, config.hidden_size, fields.num_heads, config.num_heads);
+      return Fail(ErrorCode::kCorrupt, "{}: expected a multiple of {} ({}), got {}",
+                  fields.hidden_size, fields.num_heads, config.num_heads, config.hidden_size);
     }
     config.head_dim = config.hidden_size / config.num_heads;
   }
   KVICK_RETURN_IF_ERROR(CheckRange(fields.head_dim, config.head_dim, kHeadDimRange));
   if (config.head_dim % 2 != 0) {
-    return Fail(ErrorCode::kCorrupt, "{} is {}, an even number is wanted", fields.head_dim,
+    return Fail(ErrorCode::kCorrupt, "{}: expected an even number, got {}", fields.head_dim,
                 config.head_dim);
   }
   if (config.num_heads % config.num_kv_heads != 0) {
-    return Fail(ErrorCode::kCorrupt, "{} is {}, a divisor of {} ({}) is wanted",
-                fields.num_kv_heads, config.num_kv_heads, fields.num_heads, config.num_heads);
+    return Fail(ErrorCode::kCorrupt, "{}: expected a divisor of {} ({}), got {}",
+                fields.num_kv_heads, fields.num_heads, config.num_heads, config.num_kv_heads);
   }
   return {};
 }

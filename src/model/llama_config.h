@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/gguf.h"
@@ -33,7 +34,7 @@ struct RopeConfig {
 
 // The numbers that make a Llama. From the functions below they hold, and are consistent:
 // every count > 0 and within the limits of llama_config_checks.h, num_heads % num_kv_heads == 0,
-// head_dim even and 8 to 256, token ids within the vocabulary, no float NaN or infinite. Products
+// head_dim even and 2 to 256, token ids within the vocabulary, no float NaN or infinite. Products
 // of counts that a cache needs fit 63 bits.
 struct LlamaConfig {
   std::string architecture;  // "llama", "mistral"
@@ -54,13 +55,23 @@ struct LlamaConfig {
   bool mlp_bias = false;
 
   std::optional<int32_t> bos_id;
-  std::vector<int32_t> eos_ids;  // any of them ends a text
+  std::vector<int32_t> eos_ids;  // any of them ends a completion
 };
 
-// From a config.json of model_type llama, or mistral without sliding window.
+// From a config.json of model_type llama, or mistral without a window within its positions. A
+// missing key has the default of transformers. `source` names the file in messages.
 // Errors: corrupt: a field missing, of another type, out of range, or at odds with another;
-//         unsupported: another architecture, rope scaling, activation or a quantized checkpoint.
-Result<LlamaConfig> LlamaConfigFromHf(const nlohmann::json& config);
+//         unsupported: another architecture, rope scaling, activation, a sliding window or a
+//         quantized checkpoint.
+Result<LlamaConfig> LlamaConfigFromHf(const nlohmann::json& config,
+                                      std::string_view source = "config.json");
+
+// The end-of-sequence tokens of a generation_config.json; nullopt where it names none. An id that
+// is not in the vocabulary is left out: such a token never comes.
+// Errors: corrupt: a value that is no token id.
+Result<std::optional<std::vector<int32_t>>> EosIdsFromHf(
+    const nlohmann::json& generation_config, int64_t vocab_size,
+    std::string_view source = "generation_config.json");
 
 // From a GGUF of architecture llama, with or without tensors. The vocabulary is the token list;
 // llama.vocab_size and the embedding's rows must agree with it where they are there: llama.cpp pads

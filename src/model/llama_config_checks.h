@@ -15,7 +15,7 @@ namespace kvick {
 inline constexpr IntRange kLayersRange{1, 1024};
 inline constexpr IntRange kWidthRange{1, 1 << 20};
 inline constexpr IntRange kHeadsRange{1, 4096};
-inline constexpr IntRange kHeadDimRange{8, 256};
+inline constexpr IntRange kHeadDimRange{2, 256};
 inline constexpr IntRange kVocabRange{1, 1 << 24};
 inline constexpr IntRange kPositionsRange{1, 1 << 28};
 

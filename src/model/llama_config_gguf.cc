@@ -41,26 +41,45 @@ Result<double> FloatOr(const GgufFile& file, std::string_view key, FloatRange ra
 Status CheckAtMost(const GgufFile& file, std::string_view key, int64_t most) {
   KVICK_ASSIGN_OR_RETURN(const auto value, file.FindInt(key));
   if (!value || *value <= most) return {};
-  return Fail(ErrorCode::kUnsupported, "{} is {}, at most {} is possible", Label(file, key), *value,
-              most);
+  return Fail(ErrorCode::kUnsupported, "{}: expected at most {}, got {}", Label(file, key), most,
+              *value);
+}
+
+// One file of several: its tensors are some of the model's, and only the first has the metadata.
+Status CheckNotSplit(const GgufFile& file) {
+  KVICK_ASSIGN_OR_RETURN(const auto count, file.FindInt("split.count"));
+  if (count.value_or(1) <= 1) return {};
+  KVICK_ASSIGN_OR_RETURN(const auto index, file.FindInt("split.no"));
+  return Fail(ErrorCode::kUnsupported,
+              "{}: expected a whole model, got part {} of {}: merge the parts with llama.cpp's "
+              "gguf-split --merge",
+              file.source(), static_cast<uint64_t>(index.value_or(0)) + 1, *count);
 }
 
 // Refuses what would change the numbers in a way that kvick does not know.
 Status CheckSupported(const GgufFile& file) {
+  KVICK_RETURN_IF_ERROR(CheckNotSplit(file));
   KVICK_ASSIGN_OR_RETURN(const auto architecture, file.GetString("general.architecture"));
   if (architecture != "llama") {
-    return Fail(ErrorCode::kUnsupported, "{} is {}, only \"llama\" is possible",
+    return Fail(ErrorCode::kUnsupported, "{}: expected \"llama\", got {}",
                 Label(file, "general.architecture"), Quoted(architecture));
   }
   KVICK_RETURN_IF_ERROR(CheckAtMost(file, "llama.expert_count", 0));
-  KVICK_RETURN_IF_ERROR(CheckAtMost(file, "llama.attention.sliding_window", 0));
-  KVICK_RETURN_IF_ERROR(CheckAtMost(file, "split.count", 1));
   KVICK_ASSIGN_OR_RETURN(const auto is_causal, file.FindBool("llama.attention.causal"));
   if (!is_causal.value_or(true)) {
-    return Fail(ErrorCode::kUnsupported, "{} is false, only true is possible",
+    return Fail(ErrorCode::kUnsupported, "{}: expected true, got false",
                 Label(file, "llama.attention.causal"));
   }
   return {};
+}
+
+// A window as long as the context hides nothing from anybody; 0 is none.
+Status CheckWindow(const GgufFile& file, int64_t max_positions) {
+  constexpr std::string_view kKey = "llama.attention.sliding_window";
+  KVICK_ASSIGN_OR_RETURN(const int64_t window, IntOr(file, kKey, {.min = 0}, 0));
+  if (window == 0 || window >= max_positions) return {};
+  return Fail(ErrorCode::kUnsupported, "{}: expected at least {} (all positions), got {}",
+              Label(file, kKey), max_positions, window);
 }
 
 Status ReadHeadDim(const GgufFile& file, LlamaConfig& config) {
@@ -74,8 +93,8 @@ Status ReadHeadDim(const GgufFile& file, LlamaConfig& config) {
        {"llama.attention.value_length", "llama.rope.dimension_count"}) {
     KVICK_ASSIGN_OR_RETURN(const auto value, file.FindInt(key));
     if (value && *value != config.head_dim) {
-      return Fail(ErrorCode::kUnsupported, "{} is {}, only the key's length ({}) is possible",
-                  Label(file, key), *value, config.head_dim);
+      return Fail(ErrorCode::kUnsupported, "{}: expected the length of a key ({}), got {}",
+                  Label(file, key), config.head_dim, *value);
     }
   }
   return {};
@@ -91,7 +110,7 @@ Status ReadVocabSize(const GgufFile& file, LlamaConfig& config) {
   std::vector<Claim> claims;
   if (const GgufValue* tokens = file.Find("tokenizer.ggml.tokens")) {
     if (tokens->type != GgufType::kArray) {
-      return Fail(ErrorCode::kCorrupt, "{} is a {}, an array of strings is wanted",
+      return Fail(ErrorCode::kCorrupt, "{}: expected an array of strings, got a {}",
                   Label(file, "tokenizer.ggml.tokens"), GgufTypeName(tokens->type));
     }
     claims.push_back({"the length of tokenizer.ggml.tokens", tokens->num_elements});
@@ -107,8 +126,8 @@ Status ReadVocabSize(const GgufFile& file, LlamaConfig& config) {
   }
   for (const Claim& claim : claims) {
     if (claim.size != claims.front().size) {
-      return Fail(ErrorCode::kCorrupt, "{}: {} is {}, but {} is {}", file.source(),
-                  claims.front().place, claims.front().size, claim.place, claim.size);
+      return Fail(ErrorCode::kCorrupt, "{}: {}: expected {}, as {}, got {}", file.source(),
+                  claim.place, claims.front().size, claims.front().place, claim.size);
     }
   }
   config.vocab_size = claims.front().size;
@@ -124,6 +143,7 @@ Status ReadSizes(const GgufFile& file, LlamaConfig& config) {
   KVICK_ASSIGN_OR_RETURN(config.num_kv_heads, IntOr(file, "llama.attention.head_count_kv",
                                                     kHeadsRange, config.num_heads));
   KVICK_ASSIGN_OR_RETURN(config.max_positions, Int(file, "llama.context_length", kPositionsRange));
+  KVICK_RETURN_IF_ERROR(CheckWindow(file, config.max_positions));
   KVICK_RETURN_IF_ERROR(ReadHeadDim(file, config));
   return ReadVocabSize(file, config);
 }
@@ -134,13 +154,13 @@ Status ReadRopeScaling(const GgufFile& file, RopeConfig& rope) {
   KVICK_ASSIGN_OR_RETURN(const auto type, file.FindString(kTypeKey));
   const std::string_view kind = type.value_or("linear");
   if (kind != "none" && kind != "linear") {
-    return Fail(ErrorCode::kUnsupported, "{} is {}, only \"none\" and \"linear\" are possible",
+    return Fail(ErrorCode::kUnsupported, "{}: expected \"none\" or \"linear\", got {}",
                 Label(file, kTypeKey), Quoted(kind));
   }
   KVICK_ASSIGN_OR_RETURN(const double attention_factor,
                          FloatOr(file, "llama.rope.scaling.attn_factor", kFactorRange, 1.0));
   if (attention_factor != 1.0) {
-    return Fail(ErrorCode::kUnsupported, "{} is {}, only 1 is possible",
+    return Fail(ErrorCode::kUnsupported, "{}: expected 1, got {}",
                 Label(file, "llama.rope.scaling.attn_factor"), attention_factor);
   }
   KVICK_ASSIGN_OR_RETURN(const double legacy_factor,
@@ -158,9 +178,9 @@ Status ReadFreqFactors(const GgufFile& file, int64_t num_pairs, RopeConfig& rope
   const TensorInfo* tensor = file.tensors().Find("rope_freqs.weight");
   if (tensor == nullptr) return {};
   if (tensor->dtype != DType::kF32 || tensor->shape != std::vector<int64_t>{num_pairs}) {
-    return Fail(ErrorCode::kCorrupt, "{} is {} {}, F32 [{}] is wanted",
-                Label(file, "rope_freqs.weight"), tensor->type_name, ShapeText(tensor->shape),
-                num_pairs);
+    return Fail(ErrorCode::kCorrupt, "{}: expected F32 [{}], got {} {}",
+                Label(file, "rope_freqs.weight"), num_pairs, tensor->type_name,
+                ShapeText(tensor->shape));
   }
   rope.freq_factors.resize(static_cast<size_t>(num_pairs));
   std::memcpy(rope.freq_factors.data(), tensor->data, static_cast<size_t>(tensor->num_bytes));
@@ -181,20 +201,12 @@ Result<RopeConfig> ReadRope(const GgufFile& file, int64_t head_dim) {
   return rope;
 }
 
-Result<std::optional<int32_t>> FindTokenId(const GgufFile& file, std::string_view key,
-                                           int64_t vocab_size) {
-  KVICK_ASSIGN_OR_RETURN(const auto id, file.FindInt(key));
-  if (!id) return std::nullopt;
-  KVICK_RETURN_IF_ERROR(CheckRange(Label(file, key), *id, IntRange{0, vocab_size - 1}));
-  return static_cast<int32_t>(*id);
-}
-
 Status ReadTokenIds(const GgufFile& file, LlamaConfig& config) {
   KVICK_ASSIGN_OR_RETURN(config.bos_id,
-                         FindTokenId(file, "tokenizer.ggml.bos_token_id", config.vocab_size));
+                         file.FindTokenId("tokenizer.ggml.bos_token_id", config.vocab_size));
   for (const std::string_view key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                      "tokenizer.ggml.eom_token_id"}) {
-    KVICK_ASSIGN_OR_RETURN(const auto id, FindTokenId(file, key, config.vocab_size));
+    KVICK_ASSIGN_OR_RETURN(const auto id, file.FindTokenId(key, config.vocab_size));
     const bool is_known =
         id && std::find(config.eos_ids.begin(), config.eos_ids.end(), *id) != config.eos_ids.end();
     if (id && !is_known) config.eos_ids.push_back(*id);

@@ -127,10 +127,62 @@ TEST(LlamaConfigHf, RefusesATextCutAtAnyByte) {
 TEST(LlamaConfigHf, TakesMistralWithoutSlidingWindow) {
   Json json = TinyConfigJson();
   json["model_type"] = "mistral";
-  json["sliding_window"] = nullptr;
+  EXPECT_TRUE(LlamaConfigFromHf(json).has_value());  // 4096, of 64 positions
+  json["sliding_window"] = 64;
   EXPECT_TRUE(LlamaConfigFromHf(json).has_value());
-  json["sliding_window"] = 4096;
-  EXPECT_EQ(LlamaConfigFromHf(json).error().code, ErrorCode::kUnsupported);
+  json["sliding_window"] = nullptr;
+  json["max_position_embeddings"] = 32768;
+  EXPECT_TRUE(LlamaConfigFromHf(json).has_value());
+}
+
+// As in transformers, where MistralConfig has 8 KV heads unless it says otherwise.
+TEST(LlamaConfigHf, TellsAMissingKeyFromOneOfNull) {
+  Json json = TinyConfigJson();
+  json["model_type"] = "mistral";
+  json["num_attention_heads"] = 16;
+  json["hidden_size"] = 32;
+  json["num_key_value_heads"] = nullptr;
+  EXPECT_EQ(LlamaConfigFromHf(json)->num_kv_heads, 16);
+  json.erase("num_key_value_heads");
+  EXPECT_EQ(LlamaConfigFromHf(json)->num_kv_heads, 8);
+  json["model_type"] = "llama";
+  EXPECT_EQ(LlamaConfigFromHf(json)->num_kv_heads, 16);
+}
+
+TEST(LlamaConfigHf, LeavesOutTokensThatCannotCome) {
+  Json json = TinyConfigJson();
+  json["bos_token_id"] = 5;
+  json["eos_token_id"] = {5, 4, ~uint64_t{0}, uint64_t{1} << 32};
+  const auto config = LlamaConfigFromHf(json);
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  EXPECT_EQ(config->bos_id, std::nullopt);
+  EXPECT_EQ(config->eos_ids, (std::vector<int32_t>{4}));
+}
+
+TEST(LlamaConfigHf, ReadsTheEosTokensOfAGenerationConfig) {
+  EXPECT_EQ(*EosIdsFromHf({{"eos_token_id", {9, 4, 5}}}, 5), (std::vector<int32_t>{4}));
+  EXPECT_EQ(*EosIdsFromHf({{"eos_token_id", 3}}, 5), (std::vector<int32_t>{3}));
+  EXPECT_EQ(*EosIdsFromHf({{"eos_token_id", nullptr}}, 5), std::nullopt);
+  EXPECT_EQ(*EosIdsFromHf(Json::object(), 5), std::nullopt);
+  EXPECT_EQ(EosIdsFromHf({{"eos_token_id", "</s>"}}, 5, "x/generation_config.json").error().message,
+            "x/generation_config.json: eos_token_id: expected a token id, got \"</s>\"");
+}
+
+TEST(LlamaConfigHf, NamesTheFile) {
+  EXPECT_EQ(LlamaConfigFromHf(Json::array(), "x/config.json").error().message,
+            "x/config.json: expected an object, got an array");
+  EXPECT_EQ(LlamaConfigFromHf({{"model_type", "llama"}}, "x/config.json").error().message,
+            "x/config.json: num_hidden_layers is missing");
+}
+
+TEST(LlamaConfig, TakesHeadsOf2) {
+  Json json = TinyConfigJson();
+  json["head_dim"] = 2;
+  EXPECT_EQ(LlamaConfigFromHf(json)->head_dim, 2);
+  GgufSpec spec = TinyGguf();
+  spec.SetU32("llama.attention.key_length", 2);
+  spec.SetU32("llama.rope.dimension_count", 2);
+  EXPECT_EQ(FromSpec(spec)->head_dim, 2);
 }
 
 using HfDamage = testing::Damage<Json>;  // a patch
@@ -159,73 +211,117 @@ Json Llama3Patch(const Json& patch) {
 }
 
 const HfDamage kHfDamages[] = {
-    {"OtherArchitecture", {{"model_type", "gpt2"}}, "model_type is \"gpt2\"", kUnsupported},
-    {"NoArchitecture", {{"model_type", nullptr}}, "model_type is \"\"", kUnsupported},
-    {"OtherActivation", {{"hidden_act", "gelu"}}, "hidden_act is \"gelu\"", kUnsupported},
+    {"OtherArchitecture",
+     {{"model_type", "gpt2"}},
+     "model_type: expected \"llama\" or \"mistral\", got \"gpt2\"",
+     kUnsupported},
+    {"NoArchitecture",
+     {{"model_type", nullptr}},
+     "model_type: expected \"llama\" or \"mistral\", got \"\"",
+     kUnsupported},
+    {"OtherActivation",
+     {{"hidden_act", "gelu"}},
+     "hidden_act: expected \"silu\", got \"gelu\"",
+     kUnsupported},
     {"Quantized",
      {{"quantization_config", {{"bits", 4}}}},
-     "quantization_config is an object",
+     "quantization_config: expected weights of F32, F16 or BF16, got an object",
      kUnsupported},
     {"PartialRotation",
      {{"partial_rotary_factor", 0.5}},
-     "partial_rotary_factor is 0.5",
+     "partial_rotary_factor: expected 1, got 0.5",
      kUnsupported},
     {"NoLayers", {{"num_hidden_layers", nullptr}}, "num_hidden_layers is missing"},
-    {"ZeroLayers", {{"num_hidden_layers", 0}}, "num_hidden_layers is 0, 1 to 1024 is possible"},
-    {"TooManyLayers", {{"num_hidden_layers", 2000000000}}, "num_hidden_layers is 2000000000"},
+    {"ZeroLayers", {{"num_hidden_layers", 0}}, "num_hidden_layers: expected 1 to 1024, got 0"},
+    {"TooManyLayers",
+     {{"num_hidden_layers", 2000000000}},
+     "num_hidden_layers: expected 1 to 1024, got 2000000000"},
     {"LayersAsText",
      {{"num_hidden_layers", "2"}},
-     "num_hidden_layers is \"2\", an integer is wanted"},
-    {"LayersAsFraction", {{"num_hidden_layers", 2.5}}, "is 2.5, an integer is wanted"},
+     "num_hidden_layers: expected an integer, got \"2\""},
+    {"LayersAsFraction", {{"num_hidden_layers", 2.5}}, ": expected an integer, got 2.5"},
     {"LayersAbove2To63",
      {{"num_hidden_layers", uint64_t{1} << 63}},
-     "is 9223372036854775808, 1 to 1024 is possible"},
-    {"NegativeHiddenSize", {{"hidden_size", -16}}, "hidden_size is -16, 1 to"},
-    {"ZeroHeads", {{"num_attention_heads", 0}}, "num_attention_heads is 0, 1 to"},
+     ": expected 1 to 1024, got 9223372036854775808"},
+    {"NegativeHiddenSize", {{"hidden_size", -16}}, "hidden_size: expected 1 to 1048576, got -16"},
+    {"ZeroHeads", {{"num_attention_heads", 0}}, "num_attention_heads: expected 1 to 4096, got 0"},
     {"HeadsThatDoNotDivide",
      {{"num_attention_heads", 3}},
-     "hidden_size is 16, a multiple of num_attention_heads (3) is wanted"},
+     "hidden_size: expected a multiple of num_attention_heads (3), got 16"},
     {"KvHeadsThatDoNotDivide",
      {{"num_attention_heads", 2}, {"num_key_value_heads", 3}},
-     "num_key_value_heads is 3, a divisor of num_attention_heads (2) is wanted"},
-    {"OddHeadDim", {{"head_dim", 9}}, "head_dim is 9, an even number is wanted"},
-    {"HeadDimTooSmall", {{"hidden_size", 8}}, "head_dim is 4, 8 to 256 is possible"},
-    {"HeadDimTooLarge", {{"head_dim", 512}}, "head_dim is 512, 8 to 256 is possible"},
-    {"ZeroVocabulary", {{"vocab_size", 0}}, "vocab_size is 0"},
-    {"ZeroPositions", {{"max_position_embeddings", 0}}, "max_position_embeddings is 0"},
-    {"ZeroEps", {{"rms_norm_eps", 0.0}}, "rms_norm_eps is 0"},
-    {"NanEps", {{"rms_norm_eps", std::nan("")}}, "rms_norm_eps is nan"},
-    {"EpsAsText", {{"rms_norm_eps", "small"}}, "rms_norm_eps is \"small\", a number is wanted"},
-    {"ZeroTheta", {{"rope_theta", 0.0}}, "rope_theta is 0"},
-    {"NegativeTheta", {{"rope_theta", -10000.0}}, "rope_theta is -10000"},
-    {"InfiniteTheta", {{"rope_theta", kInfinity}}, "rope_theta is inf"},
+     "num_key_value_heads: expected a divisor of num_attention_heads (2), got 3"},
+    {"OddHeadDim", {{"head_dim", 9}}, "head_dim: expected an even number, got 9"},
+    {"HeadDimTooSmall", {{"hidden_size", 2}}, "head_dim: expected 2 to 256, got 1"},
+    {"HeadDimTooLarge", {{"head_dim", 512}}, "head_dim: expected 2 to 256, got 512"},
+    {"ZeroVocabulary", {{"vocab_size", 0}}, "vocab_size: expected 1 to 16777216, got 0"},
+    {"ZeroPositions",
+     {{"max_position_embeddings", 0}},
+     "max_position_embeddings: expected 1 to 268435456, got 0"},
+    {"ZeroEps", {{"rms_norm_eps", 0.0}}, "rms_norm_eps: expected 1e-15 to 1, got 0"},
+    {"NanEps", {{"rms_norm_eps", std::nan("")}}, "rms_norm_eps: expected a finite number, got NaN"},
+    {"EpsAsText", {{"rms_norm_eps", "small"}}, "rms_norm_eps: expected a number, got \"small\""},
+    {"ZeroTheta", {{"rope_theta", 0.0}}, "rope_theta: expected 1 to 1000000000000000, got 0"},
+    {"NegativeTheta", {{"rope_theta", -10000.0}}, "rope_theta: expected 1 to 1000000000000000, got -10000"},
+    {"InfiniteTheta",
+     {{"rope_theta", kInfinity}},
+     "rope_theta: expected a finite number, got Infinity"},
     {"Yarn",
      {{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}}}},
-     "rope_scaling.rope_type is \"yarn\"",
+     "rope_scaling.rope_type: expected \"default\", \"linear\" or \"llama3\", got \"yarn\"",
      kUnsupported},
     {"OldDynamic",
      {{"rope_scaling", {{"type", "dynamic"}, {"factor", 4.0}}}},
-     "rope_scaling.type is \"dynamic\"",
+     "rope_scaling.type: expected \"default\", \"linear\" or \"llama3\", got \"dynamic\"",
      kUnsupported},
-    {"ScalingAsText", {{"rope_scaling", "linear"}}, "rope_scaling is \"linear\", an object"},
+    {"ScalingAsText",
+     {{"rope_scaling", "linear"}},
+     "rope_scaling: expected an object, got \"linear\""},
     {"ScalingPerLayerType",
      {{"rope_parameters", {{"full_attention", {{"rope_theta", 1e4}}}}}},
-     "rope_parameters holds an object \"full_attention\"",
+     "rope_parameters: expected one set for all layers, got an object for \"full_attention\"",
      kUnsupported},
     {"PartialRotationInParameters",
      {{"rope_parameters", {{"partial_rotary_factor", 0.25}}}},
-     "rope_parameters.partial_rotary_factor is 0.25",
+     "rope_parameters.partial_rotary_factor: expected 1, got 0.25",
      kUnsupported},
     {"NoFactor", {{"rope_scaling", {{"rope_type", "linear"}}}}, "rope_scaling.factor is missing"},
-    {"ZeroFactor", {{"rope_scaling", {{"rope_type", "linear"}, {"factor", 0}}}}, "factor is 0"},
+    {"ZeroFactor",
+     {{"rope_scaling", {{"rope_type", "linear"}, {"factor", 0}}}},
+     "factor: expected 0.001 to 1000000, got 0"},
     {"Llama3WithoutContext", Llama3Patch({{"original_max_position_embeddings", nullptr}}),
      "original_max_position_embeddings is missing"},
     {"Llama3Reversed", Llama3Patch({{"low_freq_factor", 4.0}}),
-     "low_freq_factor is 4, less than high_freq_factor (4) is wanted"},
-    {"TieAsNumber", {{"tie_word_embeddings", 1}}, "tie_word_embeddings is 1, true or false"},
-    {"BosOutOfRange", {{"bos_token_id", 5}}, "bos_token_id is 5, 0 to 4 is possible"},
-    {"EosNegative", {{"eos_token_id", {2, -1}}}, "eos_token_id is -1, 0 to 4 is possible"},
-    {"EosAsText", {{"eos_token_id", "</s>"}}, "eos_token_id is \"</s>\", an integer is wanted"},
+     "low_freq_factor: expected less than high_freq_factor (4), got 4"},
+    {"TieAsNumber",
+     {{"tie_word_embeddings", 1}},
+     "tie_word_embeddings: expected true or false, got 1"},
+    {"BosAsText", {{"bos_token_id", "<s>"}}, "bos_token_id: expected a token id, got \"<s>\""},
+    {"BosAsList", {{"bos_token_id", {1}}}, "bos_token_id: expected a token id, got an array"},
+    {"EosNegative", {{"eos_token_id", {2, -1}}}, "eos_token_id: expected a token id, got -1"},
+    {"EosAsText", {{"eos_token_id", "</s>"}}, "eos_token_id: expected a token id, got \"</s>\""},
+    {"EosAsFraction", {{"eos_token_id", 2.0}}, "eos_token_id: expected a token id, got 2.0"},
+    {"EosOfNull", {{"eos_token_id", {2, nullptr}}}, "eos_token_id: expected a token id, got null"},
+    {"EosOfInfinity",
+     {{"eos_token_id", kInfinity}},
+     "eos_token_id: expected a token id, got Infinity"},
+    {"MistralWithAWindow",
+     {{"model_type", "mistral"}, {"sliding_window", 63}},
+     "sliding_window: expected null or at least 64 (all positions), got 63",
+     kUnsupported},
+    {"MistralWithTheWindowOfAMissingKey",
+     {{"model_type", "mistral"}, {"max_position_embeddings", 32768}},
+     "sliding_window: expected null or at least 32768 (all positions), got 4096 (what a missing "
+     "key "
+     "means)",
+     kUnsupported},
+    {"MistralWithoutPositions",
+     {{"model_type", "mistral"}, {"max_position_embeddings", nullptr}},
+     "sliding_window: expected null or at least 131072 (all positions), got 4096",
+     kUnsupported},
+    {"WindowAsText",
+     {{"model_type", "mistral"}, {"sliding_window", "4096"}},
+     "sliding_window: expected an integer, got \"4096\""},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, LlamaConfigHfDamage, ::testing::ValuesIn(kHfDamages),
@@ -258,6 +354,23 @@ TEST(LlamaConfigGguf, FillsInWhatMayBeAbsent) {
   EXPECT_EQ(config->num_kv_heads, 2);
   EXPECT_EQ(config->rope.theta, 10000.0);
   EXPECT_EQ(config->bos_id, std::nullopt);
+}
+
+TEST(LlamaConfigGguf, LeavesOutTokensThatCannotCome) {
+  GgufSpec spec = TinyGguf();
+  spec.SetU32("tokenizer.ggml.bos_token_id", 5);
+  spec.SetU32("tokenizer.ggml.eos_token_id", UINT32_MAX);
+  spec.SetU32("tokenizer.ggml.eot_token_id", 4);
+  const auto config = FromSpec(spec);
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  EXPECT_EQ(config->bos_id, std::nullopt);
+  EXPECT_EQ(config->eos_ids, (std::vector<int32_t>{4}));
+}
+
+TEST(LlamaConfigGguf, TakesAWindowOfAllPositions) {
+  GgufSpec spec = TinyGguf();
+  spec.SetU32("llama.attention.sliding_window", 64);
+  EXPECT_TRUE(FromSpec(spec).has_value());
 }
 
 TEST(LlamaConfigGguf, CollectsTheTokensThatEndAText) {
@@ -307,87 +420,102 @@ const GgufDamage kGgufDamages[] = {
     {"NoArchitecture", [](GgufSpec& s) { s.Remove("general.architecture"); },
      "general.architecture is missing"},
     {"OtherArchitecture", [](GgufSpec& s) { s.SetString("general.architecture", "qwen2"); },
-     "general.architecture is \"qwen2\", only \"llama\" is possible", kUnsupported},
-    {"Experts", [](GgufSpec& s) { s.SetU32("llama.expert_count", 8); }, "llama.expert_count is 8",
-     kUnsupported},
-    {"SlidingWindow", [](GgufSpec& s) { s.SetU32("llama.attention.sliding_window", 4096); },
-     "sliding_window is 4096, at most 0 is possible", kUnsupported},
+     "general.architecture: expected \"llama\", got \"qwen2\"", kUnsupported},
+    {"Experts", [](GgufSpec& s) { s.SetU32("llama.expert_count", 8); },
+     "llama.expert_count: expected at most 0, got 8", kUnsupported},
+    {"SlidingWindow", [](GgufSpec& s) { s.SetU32("llama.attention.sliding_window", 63); },
+     "llama.attention.sliding_window: expected at least 64 (all positions), got 63", kUnsupported},
     {"OneFileOfSeveral",
      [](GgufSpec& s) { s.Set("split.count", GgufType::kU16, Packed<uint16_t>(3)); },
-     "split.count is 3, at most 1 is possible", kUnsupported},
+     "gguf: expected a whole model, got part 1 of 3: merge the parts with llama.cpp's gguf-split "
+     "--merge",
+     kUnsupported},
     {"NotCausal",
      [](GgufSpec& s) {
        s.Set("llama.attention.causal", GgufType::kBool, {"\0", 1});
      },
-     "llama.attention.causal is false", kUnsupported},
+     "llama.attention.causal: expected true, got false", kUnsupported},
     {"NoLayers", [](GgufSpec& s) { s.Remove("llama.block_count"); },
      "llama.block_count is missing"},
     {"LayersAsText", [](GgufSpec& s) { s.SetString("llama.block_count", "2"); },
-     "llama.block_count is a string, an integer is wanted"},
+     "llama.block_count: expected an integer, got a string"},
     {"ZeroLayers", [](GgufSpec& s) { s.SetU32("llama.block_count", 0); },
-     "llama.block_count is 0, 1 to 1024 is possible"},
+     "llama.block_count: expected 1 to 1024, got 0"},
     {"MaxLayers", [](GgufSpec& s) { s.SetU32("llama.block_count", UINT32_MAX); },
-     "llama.block_count is 4294967295"},
+     "llama.block_count: expected 1 to 1024, got 4294967295"},
     {"ZeroHidden", [](GgufSpec& s) { s.SetU32("llama.embedding_length", 0); },
-     "llama.embedding_length is 0"},
+     "llama.embedding_length: expected 1 to 1048576, got 0"},
     {"ZeroInner", [](GgufSpec& s) { s.SetU32("llama.feed_forward_length", 0); },
-     "llama.feed_forward_length is 0"},
+     "llama.feed_forward_length: expected 1 to 1048576, got 0"},
     {"ZeroHeads", [](GgufSpec& s) { s.SetU32("llama.attention.head_count", 0); },
-     "llama.attention.head_count is 0"},
+     "llama.attention.head_count: expected 1 to 4096, got 0"},
     {"KvHeadsThatDoNotDivide", [](GgufSpec& s) { s.SetU32("llama.attention.head_count_kv", 3); },
-     "head_count_kv is 3, a divisor of llama.attention.head_count (2) is wanted"},
+     "head_count_kv: expected a divisor of llama.attention.head_count (2), got 3"},
     {"ValuesOfAnotherLength", [](GgufSpec& s) { s.SetU32("llama.attention.value_length", 16); },
-     "value_length is 16, only the key's length (8) is possible", kUnsupported},
+     "value_length: expected the length of a key (8), got 16", kUnsupported},
     {"PartialRotation", [](GgufSpec& s) { s.SetU32("llama.rope.dimension_count", 4); },
-     "llama.rope.dimension_count is 4, only the key's length (8) is possible", kUnsupported},
+     "llama.rope.dimension_count: expected the length of a key (8), got 4", kUnsupported},
     {"ZeroContext", [](GgufSpec& s) { s.SetU32("llama.context_length", 0); },
-     "llama.context_length is 0"},
+     "llama.context_length: expected 1 to 268435456, got 0"},
     {"NoEps", [](GgufSpec& s) { s.Remove("llama.attention.layer_norm_rms_epsilon"); },
      "layer_norm_rms_epsilon is missing"},
     {"NanEps", [](GgufSpec& s) { s.SetF32("llama.attention.layer_norm_rms_epsilon", kNan); },
-     "layer_norm_rms_epsilon is nan"},
-    {"NanTheta", [](GgufSpec& s) { s.SetF32("llama.rope.freq_base", kNan); }, "freq_base is nan"},
+     "layer_norm_rms_epsilon: expected 1e-15 to 1, got nan"},
+    {"NanTheta", [](GgufSpec& s) { s.SetF32("llama.rope.freq_base", kNan); },
+     "freq_base: expected 1 to 1000000000000000, got nan"},
     {"InfiniteTheta",
      [](GgufSpec& s) { s.SetF32("llama.rope.freq_base", std::numeric_limits<float>::infinity()); },
-     "freq_base is inf"},
+     "freq_base: expected 1 to 1000000000000000, got inf"},
     {"Yarn", [](GgufSpec& s) { s.SetString("llama.rope.scaling.type", "yarn"); },
-     "llama.rope.scaling.type is \"yarn\"", kUnsupported},
+     "llama.rope.scaling.type: expected \"none\" or \"linear\", got \"yarn\"", kUnsupported},
     {"ZeroFactor", [](GgufSpec& s) { s.SetF32("llama.rope.scaling.factor", 0.0f); },
-     "llama.rope.scaling.factor is 0"},
+     "llama.rope.scaling.factor: expected 0.001 to 1000000, got 0"},
     {"AttentionFactor", [](GgufSpec& s) { s.SetF32("llama.rope.scaling.attn_factor", 2.0f); },
-     "attn_factor is 2", kUnsupported},
+     "attn_factor: expected 1, got 2", kUnsupported},
     {"TokenListShorterThanTheEmbedding",
      [](GgufSpec& s) {
        s.SetStrings("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>"});
      },
-     "the length of tokenizer.ggml.tokens is 3, but the number of rows of token_embd.weight is 5"},
+     "the number of rows of token_embd.weight: expected 3, as the length of tokenizer.ggml.tokens, "
+     "got 5"},
     {"TokenListLongerThanTheEmbedding",
      [](GgufSpec& s) {
        s.SetStrings("tokenizer.ggml.tokens", {"a", "b", "c", "d", "e", "f"});
      },
-     "the length of tokenizer.ggml.tokens is 6, but the number of rows of token_embd.weight is 5"},
+     "the number of rows of token_embd.weight: expected 6, as the length of tokenizer.ggml.tokens, "
+     "got 5"},
     {"VocabSizeAtOdds", [](GgufSpec& s) { s.SetU32("llama.vocab_size", 4); },
-     "the length of tokenizer.ggml.tokens is 5, but llama.vocab_size is 4"},
+     "llama.vocab_size: expected 5, as the length of tokenizer.ggml.tokens, got 4"},
     {"TokensAsText", [](GgufSpec& s) { s.SetString("tokenizer.ggml.tokens", "abc"); },
-     "tokenizer.ggml.tokens is a string, an array of strings is wanted"},
+     "tokenizer.ggml.tokens: expected an array of strings, got a string"},
     {"NoVocabularyAtAll",
      [](GgufSpec& s) {
        s.Remove("tokenizer.ggml.tokens");
        s.tensors.clear();
      },
      "tokenizer.ggml.tokens is missing"},
-    {"EosOutOfRange", [](GgufSpec& s) { s.SetU32("tokenizer.ggml.eos_token_id", 5); },
-     "tokenizer.ggml.eos_token_id is 5, 0 to 4 is possible"},
+    {"EosNegative",
+     [](GgufSpec& s) { s.Set("tokenizer.ggml.eos_token_id", GgufType::kI32, Packed(-1)); },
+     "tokenizer.ggml.eos_token_id: expected a token id, got -1"},
+    {"EosAsText", [](GgufSpec& s) { s.SetString("tokenizer.ggml.eos_token_id", "2"); },
+     "tokenizer.ggml.eos_token_id: expected an integer, got a string"},
+    {"LastPartOfSeveral",
+     [](GgufSpec& s) {
+       s.entries.clear();
+       s.Set("split.no", GgufType::kU16, Packed<uint16_t>(2));
+       s.Set("split.count", GgufType::kU16, Packed<uint16_t>(3));
+     },
+     "got part 3 of 3", kUnsupported},
     {"FreqFactorsOfAnotherLength",
      [](GgufSpec& s) {
        s.tensors.push_back(FreqFactors({1, 1, 1}));
      },
-     "rope_freqs.weight is F32 [3], F32 [4] is wanted"},
+     "rope_freqs.weight: expected F32 [4], got F32 [3]"},
     {"FreqFactorOfZero",
      [](GgufSpec& s) {
        s.tensors.push_back(FreqFactors({1, 0, 1, 1}));
      },
-     "an element of rope_freqs.weight is 0"},
+     "an element of rope_freqs.weight: expected 0.001 to 1000000, got 0"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, LlamaConfigGgufDamage, ::testing::ValuesIn(kGgufDamages),
@@ -432,7 +560,8 @@ TEST(RopeInverseFrequencies, BlendBetweenShortAndLongWavelengths) {
 
 TEST(LlamaConfig, ReadsTheTestModels) {
   const auto read = [](const std::string& name) {
-    return ReadJsonObject(testing::TestModel(name) + "/config.json").and_then(LlamaConfigFromHf);
+    return ReadJsonObject(testing::TestModel(name) + "/config.json")
+        .and_then([](const Json& json) { return LlamaConfigFromHf(json); });
   };
   const auto llama3 = read("tiny-bf16-sharded");
   ASSERT_TRUE(llama3.has_value()) << llama3.error().message;

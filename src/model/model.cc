@@ -4,26 +4,19 @@
 #include <utility>
 
 #include "base/check.h"
+#include "formats/open_tokenizer.h"
 #include "formats/tokenizer_gguf.h"
-#include "formats/tokenizer_hf.h"
 #include "model/model_parts.h"
 
 namespace kvick {
 namespace {
 
-// nullopt where the model has none.
-Result<std::optional<Tokenizer>> TokenizerOf(const ModelFile& file) {
-  if (file.gguf() != nullptr) {
-    Result<Tokenizer> tokenizer = TokenizerFromGguf(*file.gguf());
-    if (!tokenizer && tokenizer.error().code == ErrorCode::kNotFound) return std::nullopt;
-    return tokenizer;
-  }
-  const HfFolder& folder = *file.hf_folder();
-  if (!folder.tokenizer_path()) return std::nullopt;
-  return TokenizerFromHf(*folder.tokenizer_path(), folder.tokenizer_config_path());
+Result<Tokenizer> TokenizerOf(const ModelFile& file) {
+  if (file.gguf() != nullptr) return TokenizerFromGguf(*file.gguf());
+  return OpenTokenizer(file.hf_folder()->path());
 }
 
-ModelInfo InfoOf(const ModelFile& file, const std::optional<Tokenizer>& tokenizer) {
+ModelInfo InfoOf(const ModelFile& file, const Result<Tokenizer>& tokenizer) {
   const LlamaConfig& config = file.config();
   ModelInfo info;
   info.architecture = config.architecture;
@@ -44,13 +37,20 @@ ModelInfo InfoOf(const ModelFile& file, const std::optional<Tokenizer>& tokenize
     info.eos_ids.insert(info.eos_ids.end(), tokenizer->eos_ids().begin(),
                         tokenizer->eos_ids().end());
   }
+  // A tokenizer may name tokens that the model does not have: they never come.
+  const auto is_unknown = [&](int32_t id) { return id >= info.vocab_size; };
+  if (info.bos_id && is_unknown(*info.bos_id)) info.bos_id.reset();
+  std::erase_if(info.eos_ids, is_unknown);
   std::sort(info.eos_ids.begin(), info.eos_ids.end());
   info.eos_ids.erase(std::unique(info.eos_ids.begin(), info.eos_ids.end()), info.eos_ids.end());
   return info;
 }
 
-tl::unexpected<Error> NoTokenizer() {
-  return Fail(ErrorCode::kNotFound, "the model has no tokenizer: give and take token ids");
+std::unique_ptr<Model::Parts> PartsOf(ModelFile file) {
+  Result<Tokenizer> tokenizer = TokenizerOf(file);
+  ModelInfo info = InfoOf(file, tokenizer);
+  return std::make_unique<Model::Parts>(
+      Model::Parts{std::move(file), std::move(tokenizer), std::move(info)});
 }
 
 }  // namespace
@@ -69,33 +69,32 @@ Model::~Model() = default;
 
 Result<std::unique_ptr<Model>> Model::Open(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path));
-  return Complete(std::make_unique<Parts>(Parts{std::move(file), {}, {}}));
+  return std::unique_ptr<Model>(new Model(PartsOf(std::move(file))));
 }
 
 Result<std::unique_ptr<Model>> Model::Parse(std::span<const std::byte> gguf,
                                             const std::string& source) {
   KVICK_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Parse(gguf, source));
-  return Complete(std::make_unique<Parts>(Parts{std::move(file), {}, {}}));
-}
-
-Result<std::unique_ptr<Model>> Model::Complete(std::unique_ptr<Parts> parts) {
-  KVICK_ASSIGN_OR_RETURN(parts->tokenizer, TokenizerOf(parts->file));
-  parts->info = InfoOf(parts->file, parts->tokenizer);
-  return std::unique_ptr<Model>(new Model(std::move(parts)));
+  return std::unique_ptr<Model>(new Model(PartsOf(std::move(file))));
 }
 
 const ModelInfo& Model::info() const { return parts_->info; }
 bool Model::has_tokenizer() const { return parts_->tokenizer.has_value(); }
 
+Status Model::tokenizer_status() const {
+  if (parts_->tokenizer) return {};
+  return tl::unexpected<Error>(parts_->tokenizer.error());
+}
+
 Result<std::vector<int32_t>> Model::Encode(std::string_view text,
                                            const TextOptions& options) const {
-  if (!parts_->tokenizer) return NoTokenizer();
+  KVICK_RETURN_IF_ERROR(tokenizer_status());
   return parts_->tokenizer->Encode(
       text, {.add_special = options.add_special, .parse_special = options.parse_special});
 }
 
 Result<std::string> Model::Decode(std::span<const int32_t> ids) const {
-  if (!parts_->tokenizer) return NoTokenizer();
+  KVICK_RETURN_IF_ERROR(tokenizer_status());
   return parts_->tokenizer->Decode(ids);
 }
 

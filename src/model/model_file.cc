@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -9,17 +10,27 @@
 namespace kvick {
 namespace {
 
-// The tokens that end a text are for generation_config.json to say, where it does:
-// instruction-tuned models end a turn there that config.json knows nothing of.
+// Where generation_config.json names the end-of-sequence tokens, they are those, and not
+// config.json's: of an instruction-tuned model it is the file that knows of the end of a turn.
 Result<LlamaConfig> ConfigOf(const HfFolder& folder) {
-  constexpr const char* kEnds = "eos_token_id";
-  const nlohmann::json& generation = folder.generation_config();
-  if (!generation.contains(kEnds) || generation[kEnds].is_null()) {
-    return LlamaConfigFromHf(folder.config());
-  }
-  nlohmann::json config = folder.config();
-  config[kEnds] = generation[kEnds];
-  return LlamaConfigFromHf(config);
+  constexpr std::string_view kGenerationName = "generation_config.json";
+  KVICK_ASSIGN_OR_RETURN(LlamaConfig config,
+                         LlamaConfigFromHf(folder.config(), folder.FilePath("config.json")));
+  KVICK_ASSIGN_OR_RETURN(auto eos_ids, EosIdsFromHf(folder.generation_config(), config.vocab_size,
+                                                    folder.FilePath(kGenerationName)));
+  if (eos_ids) config.eos_ids = *std::move(eos_ids);
+  return config;
+}
+
+// A user may give one file of a folder for the folder.
+Status CheckNotPartOfFolder(const std::string& path) {
+  const std::filesystem::path file(path);
+  if (file.extension() != ".safetensors" && file.extension() != ".json") return {};
+  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
+  return Fail(ErrorCode::kInvalidArgument,
+              "{}: expected a GGUF file or a Hugging Face folder, got a file of a folder: give the "
+              "folder, {}",
+              path, folder);
 }
 
 }  // namespace
@@ -34,9 +45,10 @@ Result<ModelFile> ModelFile::Open(const std::string& path) {
     KVICK_ASSIGN_OR_RETURN(LlamaConfig config, ConfigOf(folder));
     KVICK_ASSIGN_OR_RETURN(
         ModelWeights weights,
-        BindWeights({path, WeightNames::kHuggingFace, folder.tensors()}, config));
+        BindWeights({folder.tensors_path(), WeightNames::kHuggingFace, folder.tensors()}, config));
     return ModelFile(std::move(folder), std::move(config), std::move(weights));
   }
+  if (std::filesystem::exists(path, ignored)) KVICK_RETURN_IF_ERROR(CheckNotPartOfFolder(path));
   KVICK_ASSIGN_OR_RETURN(GgufFile file, GgufFile::Open(path));
   return FromGguf(std::move(file));
 }

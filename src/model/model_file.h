@@ -19,7 +19,7 @@ namespace kvick {
 class ModelFile {
  public:
   // A GGUF file, or a Hugging Face folder. Takes no memory in proportion to the weights.
-  // Errors: not_found, io, corrupt, unsupported.
+  // Errors: not_found, io, corrupt, unsupported; invalid_argument: a file of a folder.
   static Result<ModelFile> Open(const std::string& path);
   // A GGUF file that lies in memory, which must outlive it. `source` names it in messages.
   static Result<ModelFile> Parse(std::span<const std::byte> gguf, const std::string& source);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/files_testing.h"
+#include "kvick/model.h"
 #include "model/tiny_llama_testing.h"
 
 namespace kvick {
@@ -143,10 +144,94 @@ TEST(ModelFile, GenerationConfigSaysWhatEndsAText) {
   EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{3, 4}));
   WriteFile(folder / "generation_config.json", R"({"temperature": 0.6})");
   EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{2}));
-  WriteFile(folder / "generation_config.json", R"({"eos_token_id": 77})");
-  EXPECT_EQ(ModelFile::Open(folder.path()).error().code, ErrorCode::kCorrupt);
+  WriteFile(folder / "generation_config.json", R"({"eos_token_id": [77, 3]})");
+  EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{3}));
+  WriteFile(folder / "generation_config.json", R"({"eos_token_id": "</s>"})");
+  EXPECT_EQ(
+      ModelFile::Open(folder.path()).error().message,
+      (folder / "generation_config.json") + ": eos_token_id: expected a token id, got \"</s>\"");
   WriteFile(folder / "generation_config.json", "[]");
-  EXPECT_EQ(ModelFile::Open(folder.path()).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(ModelFile::Open(folder.path()).error().message,
+            (folder / "generation_config.json") + ": expected an object, got an array");
+}
+
+TEST(ModelFile, NamesTheFileOfTheFolderThatIsWrong) {
+  const TempFolder folder;
+  testing::WriteTinyFolder(folder);
+  WriteFile(folder / "config.json", R"({"model_type": "llama"})");
+  EXPECT_EQ(ModelFile::Open(folder.path()).error().message,
+            (folder / "config.json") + ": num_hidden_layers is missing");
+  nlohmann::json config = testing::TinyConfigJson();
+  config["vocab_size"] = 6;
+  WriteFile(folder / "config.json", config.dump());
+  EXPECT_EQ(ModelFile::Open(folder.path()).error().message,
+            (folder / "model.safetensors") +
+                ": tensor model.embed_tokens.weight: expected the shape [6, 16], got [5, 16]");
+}
+
+TEST(ModelFile, AsksForTheFolderOfAFile) {
+  const TempFolder folder;
+  testing::WriteTinyFolder(folder);
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    EXPECT_EQ(ModelFile::Open(folder / name).error().message,
+              (folder / name) +
+                  ": expected a GGUF file or a Hugging Face folder, got a file of a folder: give "
+                  "the folder, " +
+                  folder.path());
+  }
+  EXPECT_EQ(ModelFile::Open(folder / "none.safetensors").error().code, ErrorCode::kNotFound);
+}
+
+TEST(ModelFile, ReadsAConfigAsPythonWritesIt) {
+  const TempFolder folder;
+  testing::WriteTinyFolder(folder);
+  std::string config = testing::TinyConfigJson().dump();
+  config.insert(1, R"("unused":[Infinity,-Infinity,NaN],)");
+  WriteFile(folder / "config.json", config);
+  EXPECT_TRUE(ModelFile::Open(folder.path()).has_value());
+  config.insert(1, R"("rope_scaling":{"type":"linear","factor":Infinity},)");
+  WriteFile(folder / "config.json", config);
+  EXPECT_EQ(
+      ModelFile::Open(folder.path()).error().message,
+      (folder / "config.json") + ": rope_scaling.factor: expected a finite number, got Infinity");
+}
+
+TEST(Model, OpensWithoutATokenizerThatItCanRead) {
+  const TempFolder folder;
+  testing::WriteTinyFolder(folder);
+  const auto open = [&] { return Model::Open(folder.path()).value(); };
+  EXPECT_EQ(open()->tokenizer_status().error().code, ErrorCode::kNotFound);
+  WriteFile(folder / "tokenizer.json", R"({"model": {"type": "Unigram", "vocab": []}})");
+  const auto unsupported = open();
+  EXPECT_FALSE(unsupported->has_tokenizer());
+  const Error error = unsupported->tokenizer_status().error();
+  EXPECT_EQ(error.code, ErrorCode::kUnsupported);
+  EXPECT_EQ(error.message.find(folder / "tokenizer.json: "), 0u) << error.message;
+  EXPECT_EQ(unsupported->Encode("a").error().message, error.message);
+  EXPECT_EQ(unsupported->Decode(std::vector<int32_t>{1}).error().message, error.message);
+  EXPECT_EQ(TextStream(*unsupported).Append(3), "3 ");
+  WriteFile(folder / "tokenizer.json", "{");
+  EXPECT_EQ(open()->tokenizer_status().error().code, ErrorCode::kCorrupt);
+}
+
+TEST(Model, OpensAGgufWhoseTokenTypesAreAHole) {
+  const TempFolder folder;
+  GgufSpec spec = TinyGguf();
+  constexpr uint64_t kNumTypes = 200'000'000;
+  spec.Set("tokenizer.ggml.token_type", GgufType::kArray,
+           testing::PackedArray(GgufType::kU8, kNumTypes, ""));
+  // The last entry: the hole lies between it and the tensors.
+  const std::string head = spec.Build();
+  const size_t hole = head.find("token_embd.weight") - sizeof(uint64_t);
+  WriteFile(folder / "model.gguf", head.substr(0, hole));
+  std::filesystem::resize_file(folder / "model.gguf", hole + kNumTypes);
+  std::ofstream(folder / "model.gguf", std::ios::binary | std::ios::app)
+      << head.substr(hole) << std::string(testing::TinyGguf().Build().size(), '\0');
+  const int64_t before = PrivateBytes();
+  const auto model = Model::Open(folder / "model.gguf");
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  EXPECT_EQ((*model)->tokenizer_status().error().code, ErrorCode::kUnsupported);
+  EXPECT_LT(PrivateBytes() - before, 8 << 20);
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 #ifndef KVICK_MODEL_MODEL_PARTS_H_
 #define KVICK_MODEL_MODEL_PARTS_H_
 
-#include <optional>
-
 #include "formats/tokenizer.h"
 #include "kvick/model.h"
+#include "kvick/status.h"
 #include "model/model_file.h"
 
 namespace kvick {
@@ -12,7 +11,7 @@ namespace kvick {
 // What a Model is made of, for the sources of this library.
 struct Model::Parts {
   ModelFile file;
-  std::optional<Tokenizer> tokenizer;
+  Result<Tokenizer> tokenizer;  // or why there is none
   ModelInfo info;
 };
 

@@ -233,6 +233,23 @@ TEST(ModelRunner, ADecodeStepAllocatesNothing) {
   }
 }
 
+// Sizes far above any memory are an error or cost nothing until they are used.
+TEST(ModelRunner, TakesNoMemoryForSizesAlone) {
+  const OpenedRandomLlama opened({});
+  RunnerOptions options{.isa = "scalar", .num_threads = 1};
+  for (const int64_t max : {int64_t{1} << 28, int64_t{1} << 31}) {
+    options.max_sequences = max;
+    options.max_batch_tokens = max;
+    const auto runner = ModelRunner::Create(*opened.model, options);
+    if (!runner) {
+      EXPECT_EQ(runner.error().code, ErrorCode::kExhausted) << runner.error().message;
+    }
+  }
+  options.max_sequences = (int64_t{1} << 31) + 1;
+  EXPECT_EQ(ModelRunner::Create(*opened.model, options).error().message,
+            "model: max_sequences: expected 1 to 2147483648, got 2147483649");
+}
+
 // The counter itself: it must see what it is there to see.
 TEST(AllocationCounter, Counts) {
   const int64_t before = NumAllocations();
@@ -255,13 +272,17 @@ TEST(ModelRunner, RefusesWhatDoesNotFit) {
     return status ? std::string() : status.error().message;
   };
   EXPECT_EQ(run(*cache, {1, 2}, 2, logits), "");
-  EXPECT_EQ(run(*cache, {1, 100}, 2, logits), "model: token 100 is wanted of a vocabulary of 100");
-  EXPECT_EQ(run(*cache, {1, -1}, 2, logits), "model: token -1 is wanted of a vocabulary of 100");
-  EXPECT_EQ(run(*cache, {1, 2}, 3, logits), "model: 2 tokens for a plan of 3");
+  EXPECT_EQ(run(*cache, {1, 100}, 2, logits), "model: token ids: expected 0 to 99, got 100");
+  EXPECT_EQ(run(*cache, {1, -1}, 2, logits), "model: token ids: expected 0 to 99, got -1");
+  EXPECT_EQ(run(*cache, {1, 2}, 3, logits), "model: expected 3 tokens, as the plan has, got 2");
   EXPECT_EQ(run(*cache, {1, 2}, 2, std::span(logits).first(100)),
-            "model: room for 100 logits, 200 are computed");
+            "model: expected memory for 200 logits, got 100");
+  const std::vector<int32_t> tokens{1};
+  const SequenceChunk unplanned{nullptr, tokens};
+  EXPECT_EQ(runner->Run(*cache, {&unplanned, 1}, LogitsOf::kLast, logits).error().message,
+            "model: expected a plan for each chunk, got none");
   const auto other = MakeCache(model, DType::kF16, 16);
-  EXPECT_NE(run(*other, {1, 2}, 2, logits).find("the cache has"), std::string::npos);
+  EXPECT_NE(run(*other, {1, 2}, 2, logits).find("model: expected a cache of"), std::string::npos);
 }
 
 }  // namespace

@@ -104,7 +104,8 @@ Result<int64_t> Place(std::vector<Tensor>& tensors) {
     const auto num_bytes =
         CheckedProduct({std::max<int64_t>(tensor.num_rows, 1), row_bytes.value_or(-1)});
     if (!num_bytes || *num_bytes > kMost - kAlignment - total) {
-      return Fail(ErrorCode::kCorrupt, "random model: {} of {} x {} {} cannot be", tensor.name,
+      return Fail(ErrorCode::kCorrupt,
+                  "random model: {}: expected a size in memory, got {} x {} {}", tensor.name,
                   tensor.num_rows, tensor.num_cols, DTypeName(tensor.dtype));
     }
     total += RoundUp(*num_bytes, kAlignment);

@@ -18,7 +18,7 @@ class RandomModel {
  public:
   // The sizes of `config`, and whether the output is the embedding; the rest of it is not read.
   // Cost: the weights are made on num_threads threads, a second for some 10^9.
-  // Errors: exhausted: not that much memory;  corrupt: sizes that cannot be.
+  // Errors: exhausted: not that much memory;  corrupt: sizes that no tensor has.
   static Result<RandomModel> Create(const LlamaConfig& config, DType dtype, int num_threads);
 
   const Model& model() const { return *model_; }

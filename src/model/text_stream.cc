@@ -15,7 +15,7 @@ struct TextStream::State {
 };
 
 TextStream::TextStream(const Model& model) : state_(std::make_unique<State>()) {
-  const std::optional<Tokenizer>& tokenizer = model.parts().tokenizer;
+  const Result<Tokenizer>& tokenizer = model.parts().tokenizer;
   if (tokenizer) state_->detokenizer.emplace(*tokenizer, DecodeFrom::kTextRest);
 }
 

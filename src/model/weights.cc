@@ -83,13 +83,12 @@ Result<const TensorInfo*> FindTensor(const WeightSource& source, const std::stri
     return Fail(ErrorCode::kCorrupt, "{}: tensor {} is missing", source.name, name);
   }
   if (!std::equal(shape.begin(), shape.end(), tensor->shape.begin(), tensor->shape.end())) {
-    return Fail(ErrorCode::kCorrupt, "{}: tensor {} has the shape {}, {} is wanted", source.name,
-                name, ShapeText(tensor->shape), ShapeText(shape));
+    return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected the shape {}, got {}", source.name,
+                name, ShapeText(shape), ShapeText(tensor->shape));
   }
   if (!tensor->dtype) {
-    return Fail(ErrorCode::kUnsupported,
-                "{}: tensor {} is {}, only F32, F16, BF16 and Q8_0 are possible", source.name, name,
-                tensor->type_name);
+    return Fail(ErrorCode::kUnsupported, "{}: tensor {}: expected F32, F16, BF16 or Q8_0, got {}",
+                source.name, name, tensor->type_name);
   }
   return tensor;
 }
@@ -138,23 +137,49 @@ Result<LayerWeights> BindLayer(const WeightSource& source, const NameScheme& nam
   return layer;
 }
 
+// Binds the embedding and the output, of which a tied model needs only one.
+Status BindVocabulary(const WeightSource& source, const NameScheme& names,
+                      const LlamaConfig& config, ModelWeights& weights) {
+  const auto find = [&](const std::string& name) {
+    return FindMatrix(source, name, config.vocab_size, config.hidden_size);
+  };
+  const std::string embedding = fmt::format("{}.weight", names.embedding);
+  const std::string output = fmt::format("{}.weight", names.output);
+  const bool has_output = source.tensors.Find(output) != nullptr;
+  if (!has_output && !config.tie_word_embeddings) {
+    return Fail(ErrorCode::kCorrupt,
+                "{}: tensor {} is missing: expected it, or tie_word_embeddings true in config.json",
+                source.name, output);
+  }
+  const bool is_output_alone =
+      has_output && config.tie_word_embeddings && source.tensors.Find(embedding) == nullptr;
+  KVICK_ASSIGN_OR_RETURN(weights.embedding, find(is_output_alone ? output : embedding));
+  KVICK_ASSIGN_OR_RETURN(weights.output, find(has_output ? output : embedding));
+  return {};
+}
+
+// Norms and biases are the weights that are copied. In a file that is a hole of any size, they must
+// not take memory without bound: the largest Llamas have 17 MB of them.
+Status CheckCopiedSize(const WeightSource& source, const LlamaConfig& config) {
+  constexpr int64_t kMaxElements = int64_t{1} << 26;
+  int64_t width = 2 * config.hidden_size;  // limits of the config: no overflow
+  for (const LinearSpec& spec : LayerLinears(kGgufNames, config)) width += spec.num_rows;
+  if (width * config.num_layers <= kMaxElements) return {};
+  return Fail(ErrorCode::kUnsupported,
+              "{}: expected at most {} elements of norms and biases, got {}", source.name,
+              kMaxElements, width * config.num_layers);
+}
+
 }  // namespace
 
 Result<ModelWeights> BindWeights(const WeightSource& source, const LlamaConfig& config) {
   const NameScheme& names = source.names == WeightNames::kGguf ? kGgufNames : kHuggingFaceNames;
   ModelWeights weights;
-  KVICK_ASSIGN_OR_RETURN(weights.embedding,
-                         FindMatrix(source, fmt::format("{}.weight", names.embedding),
-                                    config.vocab_size, config.hidden_size));
+  KVICK_RETURN_IF_ERROR(CheckCopiedSize(source, config));
+  KVICK_RETURN_IF_ERROR(BindVocabulary(source, names, config, weights));
   KVICK_ASSIGN_OR_RETURN(
       weights.final_norm,
       CopyVector(source, fmt::format("{}.weight", names.final_norm), config.hidden_size));
-  weights.output = weights.embedding;
-  if (!config.tie_word_embeddings) {
-    KVICK_ASSIGN_OR_RETURN(weights.output,
-                           FindMatrix(source, fmt::format("{}.weight", names.output),
-                                      config.vocab_size, config.hidden_size));
-  }
   // Grows only as tensors are found: a number of layers alone makes no allocation.
   for (int64_t layer_idx = 0; layer_idx < config.num_layers; ++layer_idx) {
     KVICK_ASSIGN_OR_RETURN(LayerWeights layer, BindLayer(source, names, config, layer_idx));

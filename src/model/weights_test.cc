@@ -144,22 +144,72 @@ const Damage kDamages[] = {
      [](GgufSpec& s) {
        s.FindTensor("blk.0.ffn_down.weight").dims = {16, 24};
      },
-     "tensor blk.0.ffn_down.weight has the shape [24, 16], [16, 24] is wanted"},
+     "tensor blk.0.ffn_down.weight: expected the shape [16, 24], got [24, 16]"},
     {"VectorAsMatrix",
      [](GgufSpec& s) {
        s.FindTensor("output_norm.weight").dims = {16, 1};
      },
-     "tensor output_norm.weight has the shape [1, 16], [16] is wanted"},
+     "tensor output_norm.weight: expected the shape [16], got [1, 16]"},
+    {"TensorWithoutElements", [](GgufSpec& s) { s.FindTensor("output_norm.weight").dims = {0}; },
+     "tensor output_norm.weight: expected the shape [16], got [0]"},
+    {"NormsOfAHole",
+     [](GgufSpec& s) {
+       s.SetU32("llama.block_count", 1024);
+       s.SetU32("llama.feed_forward_length", 1 << 16);
+     },
+     "expected at most 67108864 elements of norms and biases, got", ErrorCode::kUnsupported},
     {"KvHeadsAtOddsWithTheTensor",
      [](GgufSpec& s) { s.SetU32("llama.attention.head_count_kv", 2); },
-     "tensor blk.0.attn_k.weight has the shape [8, 16], [16, 16] is wanted"},
+     "tensor blk.0.attn_k.weight: expected the shape [16, 16], got [8, 16]"},
     {"TypeThatIsNotComputedWith",
      [](GgufSpec& s) { s.FindTensor("blk.0.attn_q.weight").type = 26; },
-     "tensor blk.0.attn_q.weight is I32, only F32, F16, BF16 and Q8_0 are possible",
+     "tensor blk.0.attn_q.weight: expected F32, F16, BF16 or Q8_0, got I32",
      ErrorCode::kUnsupported},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, WeightsDamage, ::testing::ValuesIn(kDamages), testing::DamageName());
+
+// A folder of the tiny model whose config ties the embedding, or not, with these tensors.
+Result<ModelFile> OpenFolder(const TempFolder& folder, bool is_tied,
+                             const std::vector<SafetensorsTensor>& tensors) {
+  nlohmann::json config = testing::TinyConfigJson();
+  config["tie_word_embeddings"] = is_tied;
+  WriteFile(folder / "config.json", config.dump());
+  WriteFile(folder / "model.safetensors", SafetensorsBytes(tensors));
+  return ModelFile::Open(folder.path());
+}
+
+TEST(Weights, OfATiedModelMayBeStoredAsTheOutputAlone) {
+  const TempFolder folder;
+  auto tensors = TinySafetensors();
+  tensors.front().name = "lm_head.weight";
+  const auto model = OpenFolder(folder, true, tensors);
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  EXPECT_EQ(model->weights().output.data, model->weights().embedding.data);
+  const auto untied = OpenFolder(folder, false, tensors);
+  ASSERT_FALSE(untied.has_value());
+  EXPECT_NE(untied.error().message.find("model.embed_tokens.weight is missing"), std::string::npos);
+}
+
+TEST(Weights, OfATiedModelMayHaveAnOutputOfTheirOwn) {
+  const TempFolder folder;
+  auto tensors = TinySafetensors();
+  tensors.push_back({"lm_head.weight", "F32", {5, 16}, std::string(320, 'x')});
+  const auto model = OpenFolder(folder, true, tensors);
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  EXPECT_EQ(*reinterpret_cast<const char*>(model->weights().output.data), 'x');
+  EXPECT_NE(model->weights().output.data, model->weights().embedding.data);
+}
+
+TEST(Weights, OfAnUntiedModelNeedAnOutput) {
+  const TempFolder folder;
+  const auto model = OpenFolder(folder, false, TinySafetensors());
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().message,
+            (folder / "model.safetensors") +
+                ": tensor lm_head.weight is missing: expected it, or tie_word_embeddings true in "
+                "config.json");
+}
 
 TEST(Weights, WantTheBiasesThatTheConfigPromises) {
   const TempFolder folder;

@@ -17,8 +17,7 @@ namespace {
 // Attention over the whole buffer: the view is as long as what was allocated.
 class WholeBufferTarget : public CachedKv {
  public:
-  explicit WholeBufferTarget(int64_t context_tokens)
-      : CachedKv(1), context_tokens_(context_tokens) {}
+  explicit WholeBufferTarget(int64_t context_tokens) : context_tokens_(context_tokens) {}
 
   std::span<const AttentionQuery> queries() const override {
     query_ = CachedKv::queries().front();
@@ -35,8 +34,6 @@ class WholeBufferTarget : public CachedKv {
 // first, as in the block.
 class WrongGroupTarget : public CachedKv {
  public:
-  WrongGroupTarget() : CachedKv(1) {}
-
   Status Write(int64_t layer, const TensorView& k, const TensorView& v) override {
     const std::vector<float> next_k = NextGroup(k, v), next_v = NextGroup(v, k);
     TensorView k_view = k, v_view = v;
@@ -70,7 +67,7 @@ class PlantedSubject : public Subject {
     } else if (bug == PlantedBug::kHeads) {
       target_ = std::make_unique<WrongGroupTarget>();
     } else {
-      target_ = std::make_unique<CachedKv>(1);
+      target_ = std::make_unique<CachedKv>();
     }
   }
 
@@ -92,7 +89,7 @@ class PlantedSubject : public Subject {
     }
     const auto last = static_cast<int32_t>(tokens.size() - 1);
     const SequenceChunk chunk{&plan, tokens};
-    target_->Begin(*cache_, {&chunk, 1});
+    target_->Begin(*cache_, {&chunk, 1}, {&query_, 1});
     KVICK_RETURN_IF_ERROR(forward_->Run({tokens, positions, {&last, 1}, logits, target_.get()}));
     return cache_->Commit(std::move(plan));
   }
@@ -102,6 +99,7 @@ class PlantedSubject : public Subject {
   std::unique_ptr<Forward> forward_;
   std::unique_ptr<KvCache> cache_;
   std::unique_ptr<CachedKv> target_;
+  AttentionQuery query_;
   std::optional<SequenceId> sequence_;
 };
 
