@@ -1,4 +1,4 @@
-// Parses a config.json and makes a model config of it.
+// Parses a config.json, or a generation_config.json, and makes a model config of it.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,10 +14,11 @@ namespace kvick {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto json = ParseJson(text, "config.json");
+  const auto json = ParseJson(text, "config.json", JsonNumbers::kPython);
   if (!json) return 0;
   const auto config = LlamaConfigFromHf(*json);
   if (config) RopeInverseFrequencies(*config);
+  (void)EosIdsFromHf(*json, config ? config->vocab_size : 5);
   return 0;
 }
 
@@ -28,7 +29,12 @@ std::vector<std::string> FuzzSeeds() {
                              {"factor", 8.0},           {"low_freq_factor", 1.0},
                              {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 32}};
   json["eos_token_id"] = {2, 3};
-  return {plain, json.dump()};
+  const std::string llama3 = json.dump();
+  json["model_type"] = "mistral";
+  json["sliding_window"] = 4096;
+  std::string mistral = json.dump();
+  mistral.insert(1, R"("a":[Infinity,-Infinity,NaN,"NaN"],)");
+  return {plain, llama3, mistral};
 }
 
 }  // namespace kvick

@@ -14,11 +14,13 @@ namespace kvick {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const size_t end = std::min(input.find('\0'), input.size());
-  const auto tokenizer_json = ParseJson(input.substr(0, end), "tokenizer.json");
+  const auto tokenizer_json =
+      ParseJson(input.substr(0, end), "tokenizer.json", JsonNumbers::kPython);
   if (!tokenizer_json) return 0;
   nlohmann::json config;
   if (end < input.size()) {
-    config = ParseJson(input.substr(end + 1), "tokenizer_config.json").value_or(nullptr);
+    config = ParseJson(input.substr(end + 1), "tokenizer_config.json", JsonNumbers::kPython)
+                 .value_or(nullptr);
   }
   const auto tokenizer = TokenizerFromHfJson(*tokenizer_json, config);
   if (!tokenizer) return 0;

@@ -107,7 +107,7 @@ Result<nlohmann::json> InspectFolder(const std::string& path) {
   object["metadata"] = std::move(metadata);
   object["tensors"] = TensorsJson(folder.tensors());
   object["tokenizer"] = TokenizerJson(OpenTokenizer(path));
-  AddConfig(LlamaConfigFromHf(folder.config()), object);
+  AddConfig(LlamaConfigFromHf(folder.config(), folder.FilePath("config.json")), object);
   return object;
 }
 

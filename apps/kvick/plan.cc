@@ -81,7 +81,7 @@ Result<PlannedModel> ReadModel(const std::string& model) {
   }
   if (std::filesystem::path(model).extension() == ".json") {
     KVICK_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonObject(model));
-    KVICK_ASSIGN_OR_RETURN(const LlamaConfig config, LlamaConfigFromHf(json));
+    KVICK_ASSIGN_OR_RETURN(const LlamaConfig config, LlamaConfigFromHf(json, model));
     return FromConfig(model, config);
   }
   KVICK_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(model));

@@ -19,8 +19,9 @@ struct Geometry {
   int64_t num_heads, num_kv_heads, head_dim;
 };
 
-constexpr Geometry kGeometries[] = {{9, 3, 64},  {32, 8, 128}, {8, 1, 64}, {4, 4, 8},   {4, 2, 80},
-                                    {2, 1, 100}, {2, 2, 256},  {6, 2, 18}, {16, 8, 96}, {3, 1, 2}};
+constexpr Geometry kGeometries[] = {{9, 3, 64},  {32, 8, 128}, {8, 1, 64},  {4, 4, 8},
+                                    {4, 2, 80},  {2, 1, 100},  {2, 2, 256}, {6, 2, 18},
+                                    {16, 8, 96}, {3, 1, 2},    {4, 2, 4},   {5, 1, 6}};
 
 // A bound from the rounding errors of the formula, not a guess. With the unit roundoffs
 //   u_q of the queries, u_p of the weights (on tiles 2^-16, a sum of two bf16, and 2^-8; else
