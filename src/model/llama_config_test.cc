@@ -262,7 +262,9 @@ const HfDamage kHfDamages[] = {
     {"NanEps", {{"rms_norm_eps", std::nan("")}}, "rms_norm_eps: expected a finite number, got NaN"},
     {"EpsAsText", {{"rms_norm_eps", "small"}}, "rms_norm_eps: expected a number, got \"small\""},
     {"ZeroTheta", {{"rope_theta", 0.0}}, "rope_theta: expected 1 to 1000000000000000, got 0"},
-    {"NegativeTheta", {{"rope_theta", -10000.0}}, "rope_theta: expected 1 to 1000000000000000, got -10000"},
+    {"NegativeTheta",
+     {{"rope_theta", -10000.0}},
+     "rope_theta: expected 1 to 1000000000000000, got -10000"},
     {"InfiniteTheta",
      {{"rope_theta", kInfinity}},
      "rope_theta: expected a finite number, got Infinity"},
@@ -560,8 +562,9 @@ TEST(RopeInverseFrequencies, BlendBetweenShortAndLongWavelengths) {
 
 TEST(LlamaConfig, ReadsTheTestModels) {
   const auto read = [](const std::string& name) {
-    return ReadJsonObject(testing::TestModel(name) + "/config.json")
-        .and_then([](const Json& json) { return LlamaConfigFromHf(json); });
+    return ReadJsonObject(testing::TestModel(name) + "/config.json").and_then([](const Json& json) {
+      return LlamaConfigFromHf(json);
+    });
   };
   const auto llama3 = read("tiny-bf16-sharded");
   ASSERT_TRUE(llama3.has_value()) << llama3.error().message;
