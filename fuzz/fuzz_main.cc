@@ -68,7 +68,7 @@ void RunMutations() {
 int RunFile(const char* path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    std::fprintf(stderr, "%s: cannot be read\n", path);
+    std::fprintf(stderr, "%s: cannot read the file\n", path);
     return 1;
   }
   Run({std::istreambuf_iterator<char>(file), {}});

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "266240K" -> bytes; 0 where there is no such file.
+// "266240K" -> bytes; 0 if there is no such file.
 int64_t ReadSize(const fs::path& path) {
   std::ifstream file(path);
   int64_t value = 0;
@@ -27,7 +27,7 @@ int64_t ReadNumber(const fs::path& path) {
 
 }  // namespace
 
-// A cache that several processors share is counted by the first of them.
+// A cache shared by several processors is counted once, for the first of them.
 int64_t LastLevelCacheBytes() {
   int64_t last_level = 0, total_bytes = 0;
   for (int64_t cpu = 0;; ++cpu) {

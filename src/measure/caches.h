@@ -5,11 +5,11 @@
 
 namespace kvick {
 
-// Bytes of all last-level caches of this machine together; 0 where the system does not say.
+// Bytes of all last-level caches of this machine together; 0 if the system does not tell.
 int64_t LastLevelCacheBytes();
 
-// So many bytes that a pass over them all comes from memory: twice the last-level caches, and at
-// least 1 GiB, for the caches of a machine whose share we are given may be larger than it says.
+// A number of bytes so large that a pass over them reads from memory: twice the last-level caches,
+// and at least 1 GiB, because a virtual machine may share larger caches than it reports.
 int64_t BytesBeyondCaches();
 
 }  // namespace kvick

@@ -64,7 +64,8 @@ Result<std::vector<Timing>> TimeInterleaved(std::span<const Contender> contender
       timings[i].round_us.push_back(turn.median_us);
     }
     if (round == 0 && total_us >= budget_us) return timings;
-    turn_us = std::max(turn_us, longest_us / 4);  // or the machine is asked for too short a moment
+    turn_us =
+        std::max(turn_us, longest_us / 4);  // a shorter turn would sample the machine too briefly
   }
   for (Timing& timing : timings) timing.round_us.erase(timing.round_us.begin());
   return timings;

@@ -22,8 +22,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Two multiply-adds a cycle of 4 to 5 cycles each need 10 sums; 12 and two operands fit the 16
-// registers of AVX2.
+// Two multiply-adds per cycle, with a latency of 4 to 5 cycles, need 10 sums. 12 sums and two
+// operands fit into the 16 registers of AVX2.
 constexpr int kSums = 12;
 
 float VectorSums(int64_t num_steps) {
@@ -31,7 +31,7 @@ float VectorSums(int64_t num_steps) {
   using Vector = hn::Vec<decltype(d)>;
   Vector sums[kSums];
   for (int i = 0; i < kSums; ++i) sums[i] = hn::Set(d, static_cast<float>(i));
-  const Vector a = hn::Set(d, 0.5f), b = hn::Set(d, 1.0f);  // each sum nears 2
+  const Vector a = hn::Set(d, 0.5f), b = hn::Set(d, 1.0f);  // each sum approaches 2
   for (int64_t step = 0; step < num_steps; ++step) {
     for (Vector& sum : sums) sum = hn::MulAdd(sum, a, b);
   }
@@ -40,7 +40,7 @@ float VectorSums(int64_t num_steps) {
   return total;
 }
 
-// FLOPs of a step.
+// FLOPs per step.
 double VectorFlops() {
   return 2.0 * kSums * static_cast<double>(hn::MaxLanes(hn::ScalableTag<float>()));
 }
@@ -53,14 +53,14 @@ HWY_AFTER_NAMESPACE();
 namespace kvick {
 namespace {
 
-// Enough that starting a task costs nothing beside it, and few enough that a pass is short: half a
-// millisecond a task where the isa is not emulated.
+// Enough that the start of a task costs nothing in comparison, and few enough that a pass is short:
+// half a millisecond per task if the isa is not emulated.
 constexpr int64_t kTasksPerThread = 8;
 
 #if defined(__x86_64__)
 
-// The 2 x 2 patch of kernels: four sums, each product of one of two tiles with one of two others.
-// Operands are no zeros, for which a processor may take less power and a higher clock.
+// The 2 x 2 patch of the kernels: four sums of products of two tiles with two others. The operands
+// are not zeros, for which a processor may take less power and a higher clock.
 template <class Tiles>
 float TileSums(int64_t num_steps) {
   constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;

@@ -6,20 +6,20 @@
 
 namespace kvick {
 
-// Multiply-adds on registers alone, in as many independent sums as hide their latency: what kernels
-// are held against whose time is that of arithmetic.
+// Multiply-adds on registers, with enough independent sums to hide their latency: the limit of
+// kernels that are bound by arithmetic.
 class MatrixLimit {
  public:
-  // The units that kernels of that isa use for weights, keys and values of that type: bf16 matrix
-  // tiles, or f32 vectors. REQUIRES: IsaAvailable(exec.isa).
+  // Uses the instructions that the kernels of that isa use for data of that type: bf16 matrix tiles
+  // or f32 vectors. REQUIRES: IsaAvailable(exec.isa).
   MatrixLimit(const Exec& exec, DType dtype);
 
   void Pass() const;
-  // A multiplication and an addition are two.
+  // A multiplication and an addition count as two.
   double flops_per_pass() const;
 
  private:
-  // Sums `num_steps` times and returns a number that depends on each.
+  // Adds `num_steps` times and returns a number that depends on all of them.
   using Sums = float (*)(int64_t num_steps);
 
   int num_threads_;

@@ -16,11 +16,12 @@
 // foreach_target.h must come first.
 #include "hwy/highway.h"
 
-// One stream of the widest loads, in ascending order: the hardware prefetches the rest.
+// One stream of the widest loads, in ascending order, which suits the hardware prefetcher.
 //
 // GB/s of one thread on a Xeon of family 6 model 207, medians of 15: 16.1 with 64-byte loads, 14.5
-// with 32, 11.1 with 16. Tried and lost: 2, 4 or 8 streams a thread (15.9), software prefetch 512 B
-// (15.2), 2 KiB (15.9) or 8 KiB (15.8) ahead. Tasks of 256 KiB to 128 MiB a thread give the same.
+// with 32, 11.1 with 16. Tried without a gain: 2, 4 or 8 streams per thread (15.9), software
+// prefetch 512 B (15.2), 2 KiB (15.9) or 8 KiB (15.8) ahead. Tasks of 256 KiB to 128 MiB per thread
+// give the same.
 
 HWY_BEFORE_NAMESPACE();
 namespace kvick::HWY_NAMESPACE {
@@ -51,8 +52,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace kvick {
 
-// A task is small, so that a thread that is interrupted does not hold up the others for long; a
-// pass is long beside the start of its threads.
+// Tasks are small, so that an interrupted thread does not delay the others for long. A pass is long
+// compared with starting the threads.
 constexpr int64_t kTaskBytes = int64_t{1} << 20;
 constexpr int64_t kMaxPassBytes = int64_t{128} << 20;
 

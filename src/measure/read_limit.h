@@ -9,11 +9,11 @@
 
 namespace kvick {
 
-// The fastest plain read that this machine gives: what kernels are held against whose time is that
-// of memory. Uses the widest vectors of the machine, whatever isa the kernels are forced to.
+// The fastest plain read of this machine: the limit of kernels that are bound by memory. Uses the
+// widest vectors of the machine, whatever isa the kernels use.
 class ReadLimit {
  public:
-  // Passes go around a buffer of about so many bytes: BytesBeyondCaches() for reads from memory.
+  // Passes cycle through a buffer of about this size: BytesBeyondCaches() for reads from memory.
   // Errors: exhausted.
   static Result<ReadLimit> Create(int64_t buffer_bytes);
 
@@ -28,11 +28,11 @@ class ReadLimit {
   MappedRegion buffer_;
   int64_t pass_bytes_;
   int64_t next_byte_ = 0;
-  uint64_t sink_ = 0;  // what was read: no compiler may leave the loads out
+  uint64_t sink_ = 0;  // depends on every load, so that the compiler keeps them
 };
 
-// Read bandwidth in 10^9 bytes a second: the best of some passes beyond the caches.
-// Cost: 1 GiB or more for about a second. Errors: exhausted.
+// Read bandwidth in 10^9 bytes per second: the best of some passes over memory.
+// Cost: 1 GiB or more, for about a second. Errors: exhausted.
 Result<double> MeasureReadBandwidth(int num_threads);
 
 }  // namespace kvick

@@ -7,7 +7,7 @@
 
 namespace kvick {
 
-// A size of a drawing, and the space that labels take at its edges. SVG user units.
+// The size of a drawing, and the margins for labels, in SVG user units.
 struct ChartFrame {
   double width = 0, height = 0;
   double left = 0, right = 0, top = 0, bottom = 0;
@@ -17,11 +17,11 @@ struct ChartFrame {
 };
 
 struct Tick {
-  double at = 0;  ///< where it stands in the drawing
+  double at = 0;  ///< position in the drawing
   std::string label;
 };
 
-// Maps values in [low, high] to places [from, to] of a drawing.
+// Maps values in [low, high] to positions [from, to] in a drawing.
 class Scale {
  public:
   struct Interval {
@@ -48,11 +48,11 @@ std::vector<double> RoundTicks(double high, int most);
 // Powers of ten of [low, high].
 std::vector<double> DecadeTicks(double low, double high);
 
-// "x,y x,y ...", as polyline takes it. Shapes: xs, ys [N].
+// "x,y x,y ...", the format of polyline. Shapes: xs, ys [N].
 std::string Points(std::span<const double> xs, std::span<const double> ys);
 
-// Moves places apart, downwards and then up again, until neighbours are `gap` from each other and
-// all are above `lowest`. Their order stays.
+// Moves positions apart, first down and then up, until neighbours are `gap` apart and all are above
+// `lowest`. Keeps their order.
 void SpreadApart(std::span<double> places, double gap, double lowest);
 
 }  // namespace kvick

@@ -14,7 +14,8 @@
 namespace kvick {
 namespace {
 
-// The rows of `old`, then `num_new` rows of zeros, in new memory. Counts the rows that are copied.
+// Returns new memory with the rows of `old` and then `num_new` rows of zeros. Counts the copied
+// rows.
 std::vector<std::byte> Concatenate(const std::vector<std::byte>& old, int64_t num_new,
                                    int64_t row_bytes, int64_t& num_copied) {
   std::vector<std::byte> longer(old.size() + static_cast<size_t>(num_new * row_bytes));
@@ -68,7 +69,7 @@ class ConcatenatedTarget : public KvTarget {
  private:
   static constexpr BlockId kOnlyBlock{0};
 
-  // A view of the layer's two tensors; attention adds no layer's stride to it.
+  // A view of the two tensors of a layer: it has only this layer.
   void Point(int64_t layer, int64_t num_new) {
     KvView& view = query_.kv;
     view.base = keys_[static_cast<size_t>(layer)].data();

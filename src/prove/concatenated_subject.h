@@ -10,8 +10,8 @@
 
 namespace kvick {
 
-// The cache as it is often written first: keys and values of a layer in one tensor each, and every
-// step makes new ones, one row longer, and copies the old into them.
+// A cache as it is often written first: one tensor for the keys and one for the values of a layer.
+// Every step allocates new tensors, one row longer, and copies the old ones into them.
 class ConcatenatedSubject : public Subject {
  public:
   static Result<std::unique_ptr<ConcatenatedSubject>> Create(const Model& model,
@@ -27,8 +27,8 @@ class ConcatenatedSubject : public Subject {
   std::unique_ptr<State> state_;
 };
 
-// Token rows that growing one tensor from nothing to num_tokens, a row at a time, copies: done, and
-// counted.
+// Grows a tensor from nothing to num_tokens, one row at a time, and returns how many rows this
+// copied.
 int64_t CountCopiedRows(int64_t num_tokens);
 
 }  // namespace kvick

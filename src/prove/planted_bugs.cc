@@ -14,7 +14,7 @@
 namespace kvick {
 namespace {
 
-// Attention over the whole buffer: the view is as long as what was allocated.
+// Attention over the whole buffer: the view has the length of the allocation.
 class WholeBufferTarget : public CachedKv {
  public:
   explicit WholeBufferTarget(int64_t context_tokens) : context_tokens_(context_tokens) {}
@@ -30,8 +30,8 @@ class WholeBufferTarget : public CachedKv {
   mutable AttentionQuery query_;
 };
 
-// The wrong group is read, one too far. Behind the keys of the last group lie the values of the
-// first, as in the block.
+// Query heads read the KV head after their own. After the keys of the last KV head follow the
+// values of the first, as in a block.
 class WrongGroupTarget : public CachedKv {
  public:
   Status Write(int64_t layer, const TensorView& k, const TensorView& v) override {
@@ -72,7 +72,8 @@ class PlantedSubject : public Subject {
   }
 
   Status Begin() override {
-    if (bug_ == PlantedBug::kReset && sequence_) return {};  // the pointer stays where it was
+    if (bug_ == PlantedBug::kReset && sequence_)
+      return {};  // the write position stays where it was
     if (sequence_) KVICK_RETURN_IF_ERROR(cache_->Drop(*sequence_));
     sequence_ = cache_->CreateSequence();
     return {};
@@ -81,7 +82,7 @@ class PlantedSubject : public Subject {
   Status Feed(std::span<const int32_t> tokens, std::span<float> logits) override {
     KVICK_ASSIGN_OR_RETURN(WritePlan plan,
                            cache_->Reserve(*sequence_, static_cast<int64_t>(tokens.size())));
-    // A decode step is a pass of its own: "position 0 of this pass" is how the bug comes about.
+    // Each decode step is one pass. The bug counts positions from the start of the pass.
     const bool is_decode = plan.first_position() > 0;
     std::vector<int64_t> positions;
     for (int64_t i = 0; i < plan.num_tokens(); ++i) {
@@ -122,13 +123,13 @@ std::string_view PlantedBugName(PlantedBug bug) {
 std::string_view PlantedBugDescription(PlantedBug bug) {
   switch (bug) {
     case PlantedBug::kRope:
-      return "decode steps rotate by position 0 of their own pass";
+      return "decode steps rotate their token as if it were at position 0";
     case PlantedBug::kMask:
-      return "attention over the whole buffer, empty slots included";
+      return "attention reads the whole buffer, including empty slots";
     case PlantedBug::kReset:
-      return "the pointer is kept from the last request";
+      return "the write position is not reset after the last request";
     case PlantedBug::kHeads:
-      return "query heads read the group after their own";
+      return "query heads read the KV head after their own";
   }
   return "unknown";
 }
@@ -138,7 +139,7 @@ Result<PlantedBug> ParsePlantedBug(std::string_view name) {
     if (PlantedBugName(bug) == name) return bug;
   }
   return Fail(ErrorCode::kInvalidArgument,
-              "no bug is named \"{}\", these are: rope, mask, reset, heads", name);
+              "planted bug: expected rope, mask, reset or heads, got \"{}\"", name);
 }
 
 Result<std::unique_ptr<Subject>> MakePlantedSubject(const Model& model, PlantedBug bug,

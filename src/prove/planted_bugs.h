@@ -18,12 +18,12 @@ inline constexpr std::array kPlantedBugs = {PlantedBug::kRope, PlantedBug::kMask
                                             PlantedBug::kReset, PlantedBug::kHeads};
 
 std::string_view PlantedBugName(PlantedBug bug);         // "rope", "mask", "reset", "heads"
-std::string_view PlantedBugDescription(PlantedBug bug);  // how it is made in practice
-// Errors: invalid_argument: no such name.
+std::string_view PlantedBugDescription(PlantedBug bug);  // how it comes about in practice
+// Errors: invalid_argument: unknown name.
 Result<PlantedBug> ParsePlantedBug(std::string_view name);
 
-// A model run with one of them, over a contiguous cache. The library has no switch for it: the
-// forward pass is given other positions, or another place for its keys and values.
+// A model with one of the bugs and a contiguous cache. The library has no switch for bugs: the
+// forward pass gets wrong positions, or a KvTarget that misplaces keys and values.
 Result<std::unique_ptr<Subject>> MakePlantedSubject(const Model& model, PlantedBug bug,
                                                     const SubjectOptions& options);
 

@@ -20,7 +20,7 @@ double MillisecondsBetween(Clock::time_point start, Clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - start).count();
 }
 
-// What the texts say, on the engine's thread; read when all have ended.
+// Collects events on the engine's thread; read when all requests have finished.
 class Observer {
  public:
   explicit Observer(size_t num_requests) : last_token_(num_requests) {}
@@ -53,7 +53,7 @@ class Observer {
   std::vector<std::optional<Clock::time_point>> last_token_;
 };
 
-// Means of what the engine holds, weighted by time.
+// Means of the engine's state, weighted by time.
 class Occupancy {
  public:
   void Add(const EngineStats& stats) {
@@ -110,7 +110,7 @@ double ServingFigures::hit_rate() const {
 Result<ServingFigures> Serve(Engine& engine, std::span<const TracedRequest> trace,
                              int64_t vocab_size,
                              const std::function<void(int64_t num_done)>& on_progress) {
-  // A look at the engine costs it a lock: seldom enough not to be seen in a step.
+  // Reading the stats takes a lock of the engine: seldom enough not to slow down steps.
   constexpr auto kLook = std::chrono::milliseconds(2);
   Observer observer(trace.size());
   Occupancy occupancy;
@@ -123,7 +123,7 @@ Result<ServingFigures> Serve(Engine& engine, std::span<const TracedRequest> trac
           RequestOf(trace[num_submitted], static_cast<int64_t>(num_submitted), vocab_size);
       const auto id = engine.Submit(std::move(request), observer.Callbacks(num_submitted));
       if (!id) {
-        engine.Shutdown(ShutdownMode::kAbort);  // the observer goes with this call
+        engine.Shutdown(ShutdownMode::kAbort);  // the observer ends with this call
         return tl::unexpected(id.error());
       }
       ++num_submitted;
@@ -165,10 +165,10 @@ Status CheckServing(const Model& model, const EngineOptions& options,
   one_by_one.prefix_reuse = PrefixReuse::kOff;
   KVICK_ASSIGN_OR_RETURN(const auto alone, Engine::Create(model, one_by_one));
   for (size_t i = 0; i < requests.size(); ++i) {
-    KVICK_ASSIGN_OR_RETURN(const auto wanted, alone->Generate({&requests[i], 1}));
-    if (results[i].tokens == wanted[0].tokens) continue;
+    KVICK_ASSIGN_OR_RETURN(const auto single, alone->Generate({&requests[i], 1}));
+    if (results[i].tokens == single[0].tokens) continue;
     return Fail(ErrorCode::kInternal,
-                "serving: request {} of {} side by side gets other tokens than alone", i,
+                "serving: request {} of {}: expected the tokens that it gives alone, got others", i,
                 requests.size());
   }
   return {};
@@ -176,7 +176,7 @@ Status CheckServing(const Model& model, const EngineOptions& options,
 
 Result<PrefixTimes> TimePrefixHit(Engine& engine, int64_t num_prefix, int64_t num_new,
                                   int64_t vocab_size) {
-  constexpr int64_t kNumPrompts = 3, kFirstId = int64_t{1} << 20;  // of no request of a trace
+  constexpr int64_t kNumPrompts = 3, kFirstId = int64_t{1} << 20;  // an id that no trace uses
   std::vector<double> misses, hits;
   for (int64_t i = 0; i < kNumPrompts; ++i) {
     const TracedRequest traced{0, num_prefix + num_new, 1, kFirstId + i, num_prefix};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxTokens = int64_t{1} << 31;
 
-// (0, 1], of the generator's bits alone: the distributions of the standard library differ.
+// In (0, 1], from the bits of the generator: distributions differ between standard libraries.
 double Uniform(std::mt19937_64& random) {
   return (static_cast<double>(random() >> 11) + 1) * 0x1p-53;
 }
@@ -30,8 +30,8 @@ int64_t Share(double share, int64_t num_tokens) {
 
 Status CheckRange(const char* name, double value, double low, double high) {
   if (value >= low && value <= high) return {};
-  return Fail(ErrorCode::kInvalidArgument, "trace: {} is {}, {} to {} is possible", name, value,
-              low, high);
+  return Fail(ErrorCode::kInvalidArgument, "trace: {}: expected {} to {}, got {}", name, low, high,
+              value);
 }
 
 Status CheckOptions(const TraceOptions& options) {
@@ -52,13 +52,13 @@ Result<int64_t> Number(const nlohmann::json& line, const char* key, int64_t low,
   const auto found = line.find(key);
   if (found == line.end() && fallback) return *fallback;
   if (found == line.end() || !found->is_number()) {
-    return Fail(ErrorCode::kInvalidArgument, "{} is {}, a number is wanted", key,
-                found == line.end() ? "missing" : found->dump());
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected a number, got {}", key,
+                found == line.end() ? "nothing" : found->dump());
   }
   const double value = found->get<double>();
   if (!(value >= static_cast<double>(low) && value <= static_cast<double>(kMaxTokens))) {
-    return Fail(ErrorCode::kInvalidArgument, "{} is {}, {} to {} is possible", key, found->dump(),
-                low, kMaxTokens);
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected {} to {}, got {}", key, low, kMaxTokens,
+                found->dump());
   }
   return std::llround(value);
 }
@@ -66,14 +66,15 @@ Result<int64_t> Number(const nlohmann::json& line, const char* key, int64_t low,
 Result<TracedRequest> ParseLine(std::string_view text, const TraceOptions& options) {
   const nlohmann::json line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!line.is_object()) {
-    return Fail(ErrorCode::kInvalidArgument, "no JSON object, {} bytes", text.size());
+    return Fail(ErrorCode::kInvalidArgument, "expected a JSON object, got {} bytes of other text",
+                text.size());
   }
   TracedRequest request;
   const auto arrival = line.find("arrival_ms");
   if (arrival == line.end() || !arrival->is_number() || !(arrival->get<double>() >= 0) ||
       arrival->get<double>() > 1e12) {
-    return Fail(ErrorCode::kInvalidArgument, "arrival_ms is {}, 0 to 1e12 is wanted",
-                arrival == line.end() ? "missing" : arrival->dump());
+    return Fail(ErrorCode::kInvalidArgument, "arrival_ms: expected 0 to 1e12, got {}",
+                arrival == line.end() ? "nothing" : arrival->dump());
   }
   request.arrival_us = std::llround(arrival->get<double>() * 1000);
   KVICK_ASSIGN_OR_RETURN(request.prompt_tokens, Number(line, "prompt_tokens", 1));
@@ -81,12 +82,12 @@ Result<TracedRequest> ParseLine(std::string_view text, const TraceOptions& optio
   KVICK_ASSIGN_OR_RETURN(request.prefix_id, Number(line, "prefix_id", -1, -1));
   if (request.prefix_id < 0 && line.contains("prefix_tokens")) {
     return Fail(ErrorCode::kInvalidArgument,
-                "prefix_tokens without a prefix_id to share them with");
+                "prefix_id: expected an id, because prefix_tokens is given, got none");
   }
   if (request.prompt_tokens + request.output_tokens > options.max_tokens) {
     return Fail(ErrorCode::kInvalidArgument,
-                "{} tokens of prompt and output, at most {} are possible",
-                request.prompt_tokens + request.output_tokens, options.max_tokens);
+                "prompt_tokens + output_tokens: expected at most {}, got {}", options.max_tokens,
+                request.prompt_tokens + request.output_tokens);
   }
   const int64_t shared =
       request.prefix_id < 0 ? 0 : Share(options.shared_prefix, request.prompt_tokens);
@@ -148,7 +149,7 @@ GenerateRequest RequestOf(const TracedRequest& traced, int64_t request_idx, int6
       request.prompt.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(vocab_size)));
     }
   };
-  // Even seeds are those of beginnings, odd ones those of what follows.
+  // Even seeds are for shared prefixes, odd seeds for the rest of a prompt.
   append(2 * static_cast<uint64_t>(traced.prefix_id), traced.prefix_tokens);
   append(2 * static_cast<uint64_t>(request_idx) + 1, traced.prompt_tokens - traced.prefix_tokens);
   request.max_new_tokens = traced.output_tokens;

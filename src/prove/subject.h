@@ -15,14 +15,14 @@
 
 namespace kvick {
 
-// One way to run a model, text after text: what a proof compares.
+// One way to run a model on one text after another. A proof compares several.
 class Subject {
  public:
   virtual ~Subject() = default;
 
-  // Starts a new text, whatever went before.
+  // Starts a new text and forgets the last one.
   virtual Status Begin() = 0;
-  // Takes in the next tokens of the text; logits [V] of the last of them.
+  // Appends tokens to the text and returns the logits [V] of the last of them.
   virtual Status Feed(std::span<const int32_t> tokens, std::span<float> logits) = 0;
 };
 
@@ -34,10 +34,10 @@ struct SubjectOptions {
   int num_threads = 0;
 };
 
-// The attention that a runner of these options would have.
+// The attention config of a runner with these options.
 AttentionConfig AttentionOf(const ModelInfo& info, const SubjectOptions& options);
 
-// Through a cache, as it should be.
+// The model with a KvCache.
 class CachedSubject : public Subject {
  public:
   static Result<std::unique_ptr<CachedSubject>> Create(const Model& model,
@@ -56,7 +56,7 @@ class CachedSubject : public Subject {
   std::optional<SequenceId> sequence_;
 };
 
-// The whole text anew at every step, without the cache's code.
+// Computes the whole text again at every step. Does not use the code of the cache.
 class RecomputedSubject : public Subject {
  public:
   static Result<std::unique_ptr<RecomputedSubject>> Create(const Model& model,
@@ -70,13 +70,13 @@ class RecomputedSubject : public Subject {
   std::vector<int32_t> text_;
 };
 
-// What a greedy run gave.
+// The result of a greedy run.
 struct GreedyRun {
   std::vector<int32_t> tokens;
-  std::vector<float> logits;  // [tokens, V]: those that chose each token
+  std::vector<float> logits;  // [tokens, V]: the logits that each token was chosen from
 };
 
-// The most likely token after the prompt, and so on. The prompt goes in `chunk_tokens` at a time.
+// Continues the prompt with num_tokens of the most likely tokens. The prompt is fed in chunks.
 Result<GreedyRun> RunGreedy(Subject& subject, std::span<const int32_t> prompt, int64_t num_tokens,
                             int64_t vocab_size, int64_t chunk_tokens = 512);
 
