@@ -9,7 +9,8 @@ set -euo pipefail
 
 declare -A packages=(
   [build]="g++ cmake ninja-build libhwy-dev libexpected-dev libfmt-dev libxxhash-dev
-           nlohmann-json3-dev libcli11-dev libpcre2-dev libctemplate-dev"
+           nlohmann-json3-dev libcli11-dev libonig-dev libutf8proc-dev
+           libctemplate-dev"
   [tests]="libgtest-dev libbenchmark-dev python3 python3-numpy chromium fonts-dejavu-core"
   [checks]="clang libclang-rt-dev clang-format clang-tidy"
 )

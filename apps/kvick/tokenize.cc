@@ -56,7 +56,9 @@ Status TokenizeLine(const Tokenizer& tokenizer, const TokenizeOptions& options,
                 label);
   }
   const auto& text = input["text"].get_ref<const std::string&>();
-  PrintJson(nlohmann::json(tokenizer.Encode(text, ToEncodeOptions(options))));
+  KVICK_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                         tokenizer.Encode(text, ToEncodeOptions(options)));
+  PrintJson(nlohmann::json(ids));
   return {};
 }
 
@@ -86,7 +88,8 @@ Status RunTokenize(const TokenizeOptions& options) {
     }
     return {};
   }
-  const std::vector<int32_t> ids = tokenizer.Encode(text, ToEncodeOptions(options));
+  KVICK_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                         tokenizer.Encode(text, ToEncodeOptions(options)));
   if (options.json) {
     PrintJson({{"tokens", ids}});
   } else {

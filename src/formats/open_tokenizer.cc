@@ -19,6 +19,11 @@ Result<Tokenizer> OpenTokenizer(const std::string& path) {
     KVICK_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
     return TokenizerFromGguf(file);
   }
+  if (is_folder && !fs::exists(json, ignored) &&
+      fs::exists(fs::path(path) / "tokenizer.model", ignored)) {
+    return Fail(ErrorCode::kNotFound, "{}: expected tokenizer.json, got tokenizer.model alone",
+                path);
+  }
   const fs::path config = json.parent_path() / "tokenizer_config.json";
   return TokenizerFromHf(json.string(), fs::exists(config, ignored)
                                             ? std::optional<std::string>(config.string())

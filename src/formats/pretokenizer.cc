@@ -1,188 +1,214 @@
 #include "formats/pretokenizer.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
-#include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "base/check.h"
+#include "formats/normalizer.h"
+#include "formats/piece_spelling.h"
+#include "formats/split_pieces.h"
+#include "formats/unicode.h"
 #include "formats/utf8.h"
 
 namespace kvick {
 namespace {
 
-constexpr size_t kMaxPatternBytes = size_t{64} << 10;
-constexpr uint32_t kMaxHeapKib = 64 << 10;
+using Pieces = PreTokenizer::Pieces;
 
-// Backtracking steps from one start. The expressions in use take a few steps for each byte that
-// they look at, so a text of n bytes may need a few n at once, and no more.
-uint32_t MaxMatchSteps(size_t text_bytes) {
-  constexpr size_t kBase = 100'000, kPerByte = 16, kMax = UINT32_MAX;
-  return static_cast<uint32_t>(std::min(kMax, kBase + std::min(kMax, text_bytes) * kPerByte));
+bool IsIn(CharacterClass character_class, char32_t character) {
+  switch (character_class) {
+    case CharacterClass::kNumeric:
+      return IsNumeric(character);
+    case CharacterClass::kPunctuation:
+      return IsPunctuation(character);
+    case CharacterClass::kWhiteSpace:
+      return IsWhiteSpace(character);
+  }
+  return false;
 }
 
-template <auto kFree>
-struct Deleter {
-  template <class T>
-  void operator()(T* object) const {
-    kFree(object);
+void FindClass(CharacterClass character_class, std::string_view text,
+               std::vector<TextSpan>& matches) {
+  for (size_t pos = 0; pos < text.size();) {
+    const size_t num_bytes = NextUtf8(text.substr(pos)).num_bytes;
+    if (IsIn(character_class, FirstCharacter(text.substr(pos, num_bytes)))) {
+      matches.push_back({pos, pos + num_bytes});
+    }
+    pos += num_bytes;
   }
+}
+
+// Splits pieces by what `find(text, matches)` finds in each stretch of UTF-8.
+class Splitter {
+ public:
+  Splitter(SplitBehavior behavior, bool invert) : behavior_(behavior), invert_(invert) {}
+
+  template <class Find>
+  Status Split(Pieces& pieces, Find find) {
+    const bool is_utf8 = IsUtf8(pieces.text);
+    std::vector<TextSpan> shorter;
+    shorter.reserve(pieces.spans.size());
+    Status status;
+    for (const TextSpan& span : pieces.spans) {
+      const auto split_stretch = [&](std::string_view stretch) {
+        if (status) status = SplitStretch(pieces.text, stretch, find, shorter);
+      };
+      const std::string_view piece =
+          std::string_view(pieces.text).substr(span.begin, span.end - span.begin);
+      if (is_utf8) {
+        split_stretch(piece);
+      } else {
+        ForEachUtf8Stretch(piece, split_stretch, [&](std::string_view byte) {
+          const auto begin = static_cast<size_t>(byte.data() - pieces.text.data());
+          shorter.push_back({begin, begin + 1});
+        });
+      }
+      KVICK_RETURN_IF_ERROR(std::move(status));
+      status = {};
+    }
+    pieces.spans = std::move(shorter);
+    if (pieces.spans.empty() || pieces.spans.front().begin > 0) pieces.at_start = false;
+    return {};
+  }
+
+ private:
+  template <class Find>
+  Status SplitStretch(const std::string& text, std::string_view stretch, Find find,
+                      std::vector<TextSpan>& shorter) {
+    matches_.clear();
+    parts_.clear();
+    KVICK_RETURN_IF_ERROR(find(stretch, matches_));
+    const auto offset = static_cast<size_t>(stretch.data() - text.data());
+    for (TextSpan& match : matches_) match = {match.begin + offset, match.end + offset};
+    AppendParts({offset, offset + stretch.size()}, matches_, parts_);
+    if (invert_) {
+      for (SplitPart& part : parts_) part.is_match = !part.is_match;
+    }
+    AppendPieces(parts_, behavior_, shorter);
+    return {};
+  }
+
+  SplitBehavior behavior_;
+  bool invert_;
+  std::vector<TextSpan> matches_;
+  std::vector<SplitPart> parts_;
 };
-using CodePtr = std::unique_ptr<pcre2_code, Deleter<pcre2_code_free>>;
-using CompileContextPtr =
-    std::unique_ptr<pcre2_compile_context, Deleter<pcre2_compile_context_free>>;
-using MatchContextPtr = std::unique_ptr<pcre2_match_context, Deleter<pcre2_match_context_free>>;
-using MatchDataPtr = std::unique_ptr<pcre2_match_data, Deleter<pcre2_match_data_free>>;
 
-// Tokenizers mean White_Space by \s; PCRE2's own \s has U+180E on top, a joiner inside Mongolian
-// words.
-std::string UseUnicodeWhiteSpace(std::string_view pattern) {
-  std::string result;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '\\' || i + 1 == pattern.size()) {
-      result += pattern[i];
-      continue;
-    }
-    const char escaped = pattern[++i];
-    if (escaped == 's') {
-      result += "\\p{White_Space}";
-    } else if (escaped == 'S') {
-      result += "\\P{White_Space}";
-    } else {
-      result += {'\\', escaped};
-    }
+// Builds a new text of the same pieces: `write(piece, is_first, text)` appends one.
+template <class Write>
+void Rewrite(Pieces& pieces, Write write) {
+  std::string text;
+  text.reserve(pieces.text.size() + pieces.text.size() / 4);
+  bool is_first = true;
+  for (TextSpan& span : pieces.spans) {
+    const size_t begin = text.size();
+    write(std::string_view(pieces.text).substr(span.begin, span.end - span.begin), is_first, text);
+    span = {begin, text.size()};
+    is_first = false;
   }
-  return result;
+  pieces.text = std::move(text);
 }
 
-// Calls `on_text` for each longest stretch of UTF-8 and `on_byte` for each byte that is none.
-template <class OnText, class OnByte>
-void ForEachUtf8Stretch(std::string_view bytes, OnText on_text, OnByte on_byte) {
-  size_t begin = 0, pos = 0;
-  while (pos < bytes.size()) {
-    const Utf8Unit unit = NextUtf8(bytes.substr(pos));
-    if (unit.kind == Utf8Kind::kCharacter) {
-      pos += unit.num_bytes;
-      continue;
-    }
-    if (begin < pos) on_text(bytes.substr(begin, pos - begin));
-    for (size_t i = 0; i < unit.num_bytes; ++i) on_byte(bytes.substr(pos + i, 1));
-    begin = pos += unit.num_bytes;
+struct Apply {
+  Pieces& pieces;
+  RegexWork& work;
+
+  Status operator()(const SplitStep& step) const {
+    return Splitter(step.behavior, step.invert)
+        .Split(pieces, [&](std::string_view text, std::vector<TextSpan>& matches) -> Status {
+          if (const auto* pattern = std::get_if<TextPattern>(&step.pattern)) {
+            return pattern->FindAll(text, work, matches);
+          }
+          FindClass(std::get<CharacterClass>(step.pattern), text, matches);
+          return {};
+        });
   }
-  if (begin < pos) on_text(bytes.substr(begin));
+
+  Status operator()(WhitespaceStep) const;
+  Status operator()(const ByteLevelStep& step) const;
+  Status operator()(const MetaspaceStep& step) const;
+};
+
+Status Apply::operator()(WhitespaceStep) const {
+  enum class Kind { kSpace, kWord, kOther };
+  const auto kind_of = [](char32_t character) {
+    if (IsWordCharacter(character)) return Kind::kWord;
+    return IsWhiteSpace(character) ? Kind::kSpace : Kind::kOther;
+  };
+  const auto find_runs = [&](std::string_view text, std::vector<TextSpan>& matches) -> Status {
+    Kind previous = Kind::kSpace;
+    for (size_t pos = 0; pos < text.size();) {
+      const size_t end = pos + NextUtf8(text.substr(pos)).num_bytes;
+      const Kind kind = kind_of(FirstCharacter(text.substr(pos, end - pos)));
+      if (kind != Kind::kSpace) {
+        if (kind == previous) {
+          matches.back().end = end;
+        } else {
+          matches.push_back({pos, end});
+        }
+      }
+      previous = kind;
+      pos = end;
+    }
+    return {};
+  };
+  return Splitter(SplitBehavior::kRemoved, true).Split(pieces, find_runs);
+}
+
+Status Apply::operator()(const ByteLevelStep& step) const {
+  if (step.add_prefix_space) {
+    Rewrite(pieces, [](std::string_view piece, bool, std::string& text) {
+      if (!piece.starts_with(' ')) text += ' ';
+      text += piece;
+    });
+  }
+  if (step.split) {
+    KVICK_RETURN_IF_ERROR(
+        Splitter(SplitBehavior::kIsolated, false)
+            .Split(pieces, [&](std::string_view text, std::vector<TextSpan>& matches) {
+              return step.split->FindAll(text, work, matches);
+            }));
+  }
+  Rewrite(pieces,
+          [](std::string_view piece, bool, std::string& text) { SpellBytes(piece, text); });
+  return {};
+}
+
+Status Apply::operator()(const MetaspaceStep& step) const {
+  Rewrite(pieces, [&](std::string_view piece, bool is_first, std::string& text) {
+    const bool has_marker = piece.starts_with(' ') || piece.starts_with(step.marker);
+    const bool prepends =
+        step.scheme == PrependScheme::kAlways ||
+        (step.scheme == PrependScheme::kFirst && is_first && pieces.at_start);
+    if (prepends && !has_marker) text += step.marker;
+    for (const char c : piece) {
+      if (c == ' ') {
+        text += step.marker;
+      } else {
+        text += c;
+      }
+    }
+  });
+  if (!step.split) return {};
+  return Splitter(SplitBehavior::kMergedWithNext, false)
+      .Split(pieces, [&](std::string_view text, std::vector<TextSpan>& matches) -> Status {
+        for (size_t begin = text.find(step.marker); begin != std::string_view::npos;) {
+          matches.push_back({begin, begin + step.marker.size()});
+          begin = text.find(step.marker, begin + step.marker.size());
+        }
+        return {};
+      });
 }
 
 }  // namespace
 
-class PreTokenizer::Pattern {
- public:
-  static Result<Pattern> Compile(std::string_view source) {
-    const std::string text = UseUnicodeWhiteSpace(source);
-    CompileContextPtr context(pcre2_compile_context_create(nullptr));
-    if (context) pcre2_set_max_pattern_length(context.get(), kMaxPatternBytes);
-    int error_code = 0;
-    PCRE2_SIZE error_offset = 0;
-    // \C could stop inside a character, where the next match may not start.
-    constexpr uint32_t kOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;
-    Pattern pattern;
-    pattern.code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                      kOptions, &error_code, &error_offset, context.get()));
-    if (!pattern.code_) {
-      char message[128] = "unknown error";
-      pcre2_get_error_message(error_code, reinterpret_cast<PCRE2_UCHAR*>(message), sizeof message);
-      return Fail(ErrorCode::kCorrupt,
-                  "the pre-tokenizer's regular expression cannot be compiled: {} at byte {}",
-                  message, error_offset);
+Status PreTokenizer::Split(Pieces& pieces, RegexWork& work) const {
+  for (const PreTokenizerStep& step : steps_) {
+    KVICK_RETURN_IF_ERROR(std::visit(Apply{pieces, work}, step));
+    if (pieces.text.size() > 2 * MaxRewrittenBytes(work.text_bytes())) {
+      return Fail(ErrorCode::kExhausted, "the tokenizer's pre-tokenizer makes the text too large");
     }
-    // Where the machine refuses memory that can be executed, matching interprets instead.
-    pcre2_jit_compile(pattern.code_.get(), PCRE2_JIT_COMPLETE);
-    return pattern;
   }
-
-  std::vector<std::string_view> Split(const std::vector<std::string_view>& words,
-                                      size_t text_bytes) const {
-    const Scratch scratch(text_bytes);
-    if (!scratch.match || !scratch.context) return words;
-    std::vector<std::string_view> shorter;
-    for (std::string_view word : words) {
-      ForEachUtf8Stretch(
-          word, [&](std::string_view stretch) { SplitStretch(stretch, scratch, shorter); },
-          [&](std::string_view byte) { shorter.push_back(byte); });
-    }
-    return shorter;
-  }
-
- private:
-  struct Scratch {
-    explicit Scratch(size_t text_bytes)
-        : match(pcre2_match_data_create(1, nullptr)), context(pcre2_match_context_create(nullptr)) {
-      if (!context) return;
-      pcre2_set_match_limit(context.get(), MaxMatchSteps(text_bytes));
-      pcre2_set_heap_limit(context.get(), kMaxHeapKib);
-    }
-
-    MatchDataPtr match;
-    MatchContextPtr context;
-  };
-
-  void SplitStretch(std::string_view text, const Scratch& scratch,
-                    std::vector<std::string_view>& words) const {
-    size_t end = 0;  // of the last word
-    size_t pos = 0;  // where the next match may start
-    while (pos < text.size() && Match(text, pos, scratch) >= 0) {
-      const PCRE2_SIZE* span = pcre2_get_ovector_pointer(scratch.match.get());
-      if (span[0] < pos || span[1] < span[0]) break;  // \K can do that
-      if (span[0] == span[1]) {                       // an empty match is no word
-        if (span[1] == text.size()) break;
-        pos = span[1] + NextUtf8(text.substr(span[1])).num_bytes;
-        continue;
-      }
-      if (end < span[0]) words.push_back(text.substr(end, span[0] - end));
-      words.push_back(text.substr(span[0], span[1] - span[0]));
-      end = pos = span[1];
-    }
-    if (end < text.size()) words.push_back(text.substr(end));
-  }
-
-  // The text is known to be UTF-8: letting PCRE2 check what is left of it before each match would
-  // make the whole quadratic.
-  int Match(std::string_view text, size_t pos, const Scratch& scratch) const {
-    const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-    int result = pcre2_match(code_.get(), subject, text.size(), pos, PCRE2_NO_UTF_CHECK,
-                             scratch.match.get(), scratch.context.get());
-    if (result == PCRE2_ERROR_JIT_STACKLIMIT) {
-      result =
-          pcre2_match(code_.get(), subject, text.size(), pos, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-                      scratch.match.get(), scratch.context.get());
-    }
-    return result;
-  }
-
-  CodePtr code_;
-};
-
-PreTokenizer::PreTokenizer() = default;
-PreTokenizer::PreTokenizer(PreTokenizer&&) noexcept = default;
-PreTokenizer& PreTokenizer::operator=(PreTokenizer&&) noexcept = default;
-PreTokenizer::~PreTokenizer() = default;
-
-Result<PreTokenizer> PreTokenizer::Create(const std::vector<std::string>& patterns) {
-  PreTokenizer pretokenizer;
-  for (const std::string& source : patterns) {
-    KVICK_ASSIGN_OR_RETURN(Pattern pattern, Pattern::Compile(source));
-    pretokenizer.patterns_.push_back(std::move(pattern));
-  }
-  return pretokenizer;
-}
-
-std::vector<std::string_view> PreTokenizer::Split(std::string_view text) const {
-  std::vector<std::string_view> words;
-  if (text.empty()) return words;
-  words.push_back(text);
-  for (const Pattern& pattern : patterns_) words = pattern.Split(words, text.size());
-  return words;
+  return {};
 }
 
 }  // namespace kvick

@@ -6,17 +6,15 @@
 #include "base/check.h"
 #include "formats/piece_spelling.h"
 #include "formats/range.h"
+#include "formats/utf8.h"
 
 namespace kvick {
 namespace {
 
 Result<std::variant<ScoreEncoder, RankEncoder>> CreateEncoder(const Vocabulary& vocabulary,
                                                               TokenizerData& data) {
-  const Fallback fallback{data.unknown_id, data.fuse_unknown};
-  if (data.merge_order == MergeOrder::kByScore) {
-    return ScoreEncoder::Create(vocabulary, std::move(data.scores), fallback);
-  }
-  return RankEncoder::Create(vocabulary, data, fallback);
+  if (data.merge_order == MergeOrder::kByScore) return ScoreEncoder::Create(vocabulary, data);
+  return RankEncoder::Create(vocabulary, data);
 }
 
 Status CheckId(const Vocabulary& vocabulary, std::string_view name, int32_t id) {
@@ -58,42 +56,39 @@ std::vector<int32_t> EosIds(const TokenizerData& data) {
   return ids;
 }
 
-// The bytes of `text` before its first space that follows something else.
+// The bytes of `text` before its first marker that follows something else.
 size_t WordLength(std::string_view text) {
-  const size_t begin = text.find_first_not_of(' ');
-  return begin == std::string_view::npos ? text.size()
-                                         : std::min(text.find(' ', begin), text.size());
+  size_t begin = 0;
+  while (text.substr(begin).starts_with(kSpaceMarker)) begin += kSpaceMarker.size();
+  return std::min(text.find(kSpaceMarker, begin), text.size());
 }
 
-// Whether no merge can reach across the start of a word: a space is a token, and tokens have spaces
-// only at their beginning. Then words encode alone as they do in a text, and many times as fast:
-// what the merges of a whole book keep sorted fits no cache (1.1 MB of Shakespeare in 0.15 s, uncut
-// 1.3 s).
-bool CanCutAtSpaces(const Vocabulary& vocabulary, PieceSpelling spelling) {
-  if (spelling != PieceSpelling::kSpaceMarkers || vocabulary.Find(" ") == kNoToken) return false;
-  return std::ranges::all_of(vocabulary.pieces(), [](const std::string& piece) {
-    const std::string bytes = SpacesOfMarkers(piece);
-    return WordLength(bytes) == bytes.size();
-  });
+// Whether no merge can reach across the start of a word: the space marker is a token, and tokens
+// have markers only at their beginning. Then words encode alone as they do in a text, and many
+// times as fast: what the merges of a whole book keep sorted fits no cache (1.1 MB of Shakespeare
+// in 0.15 s, uncut 1.3 s).
+bool CanCutAtMarkers(const Vocabulary& vocabulary, const TokenizerData& data) {
+  if (vocabulary.Find(kSpaceMarker) == kNoToken) return false;
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string& piece = vocabulary.pieces()[id];
+    if (data.in_model[id] && WordLength(piece) != piece.size()) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
 Result<Tokenizer> Tokenizer::Create(TokenizerData data) {
   std::vector<int32_t> eos_ids = EosIds(data);
-  KVICK_ASSIGN_OR_RETURN(
-      Vocabulary vocabulary,
-      Vocabulary::Create(std::move(data.pieces), std::move(data.types), data.spelling));
+  KVICK_ASSIGN_OR_RETURN(Vocabulary vocabulary, Vocabulary::Create(data));
   KVICK_RETURN_IF_ERROR(CheckIds(vocabulary, data));
-  KVICK_ASSIGN_OR_RETURN(SpecialTokenMatcher special_tokens,
-                         SpecialTokenMatcher::Create(vocabulary));
-  Tokenizer tokenizer(std::move(vocabulary), std::move(special_tokens));
-  KVICK_ASSIGN_OR_RETURN(tokenizer.pretokenizer_, PreTokenizer::Create(data.split_patterns));
+  Tokenizer tokenizer(std::move(vocabulary));
   KVICK_ASSIGN_OR_RETURN(tokenizer.encoder_, CreateEncoder(tokenizer.vocabulary_, data));
-  tokenizer.spelling_ = data.spelling;
-  tokenizer.cuts_at_spaces_ = CanCutAtSpaces(tokenizer.vocabulary_, data.spelling);
-  tokenizer.space_prefix_ = data.space_prefix;
-  tokenizer.strips_leading_space_ = data.strips_leading_space;
+  tokenizer.cuts_at_markers_ = CanCutAtMarkers(tokenizer.vocabulary_, data);
+  tokenizer.normalizer_ = Normalizer(std::move(data.normalizer));
+  tokenizer.pretokenizer_ = PreTokenizer(std::move(data.pretokenizer));
+  KVICK_RETURN_IF_ERROR(tokenizer.SetDecoder(data));
+  KVICK_RETURN_IF_ERROR(tokenizer.SetAddedTokens(data.added_tokens));
   tokenizer.bos_id_ = data.bos_id;
   tokenizer.eos_ids_ = std::move(eos_ids);
   tokenizer.prefix_ids_ = std::move(data.prefix_ids);
@@ -101,51 +96,98 @@ Result<Tokenizer> Tokenizer::Create(TokenizerData data) {
   return tokenizer;
 }
 
-std::vector<int32_t> Tokenizer::Encode(std::string_view text, EncodeOptions options) const {
+Status Tokenizer::SetAddedTokens(const std::vector<AddedToken>& tokens) {
+  std::vector<AddedToken> as_typed, normalized;
+  for (const AddedToken& token : tokens) {
+    if (!token.normalized) {
+      as_typed.push_back(token);
+      continue;
+    }
+    RegexWork work(token.content.size());
+    KVICK_ASSIGN_OR_RETURN(NormalizedText text, normalizer_.Normalize(token.content, work));
+    normalized.push_back(token);
+    normalized.back().content = std::move(text.text);
+  }
+  KVICK_ASSIGN_OR_RETURN(added_tokens_, AddedTokenFinder::Create(std::move(as_typed)));
+  KVICK_ASSIGN_OR_RETURN(normalized_added_tokens_, AddedTokenFinder::Create(std::move(normalized)));
+  return {};
+}
+
+// An added token is spelled as it is looked for. Where a byte-level decoder would make invalid
+// UTF-8 of it, it was never spelled byte by byte.
+Status Tokenizer::SetDecoder(TokenizerData& data) {
+  decoder_ = std::move(data.decoder);
+  token_bytes_.resize(vocabulary_.pieces().size());
+  for (int32_t id = 0; id < vocabulary_.size(); ++id) {
+    if (!IsText(id)) continue;
+    KVICK_ASSIGN_OR_RETURN(token_bytes_[id],
+                           decoder_.TokenBytes(vocabulary_.pieces()[id], /*is_first=*/false));
+  }
+  for (const AddedToken& token : data.added_tokens) {
+    if (!vocabulary_.Contains(token.id) || !IsText(token.id)) continue;
+    std::string spelled = token.content;
+    if (token.normalized) {
+      RegexWork work(spelled.size());
+      KVICK_ASSIGN_OR_RETURN(NormalizedText text, normalizer_.Normalize(spelled, work));
+      spelled = std::move(text.text);
+    }
+    std::string& bytes = token_bytes_[token.id];
+    KVICK_ASSIGN_OR_RETURN(bytes, decoder_.TokenBytes(spelled, /*is_first=*/false));
+    if (!data.decodes_added_tokens || !IsUtf8(bytes)) bytes = token.content;
+  }
+  return {};
+}
+
+bool Tokenizer::IsText(int32_t id) const {
+  const TokenType type = vocabulary_.type(id);
+  return type == TokenType::kNormal || type == TokenType::kByte || type == TokenType::kUserDefined;
+}
+
+Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, EncodeOptions options) const {
   std::vector<int32_t> ids;
   if (options.add_special) ids = prefix_ids_;
-  const SpecialTokens which =
-      options.parse_special ? SpecialTokens::kAll : SpecialTokens::kUserDefinedOnly;
-  size_t pos = 0;
-  while (const auto special = special_tokens_.FindNext(text, pos, which)) {
-    EncodeStretch(text.substr(pos, special->begin - pos), pos, ids);
-    ids.push_back(special->id);
-    pos = special->end;
+  const SpecialTokens specials =
+      options.parse_special ? SpecialTokens::kAsTokens : SpecialTokens::kAsText;
+  RegexWork work(text.size());
+  for (const auto& part : added_tokens_.Find(text, specials)) {
+    if (part.id != kNoToken) {
+      ids.push_back(part.id);
+      continue;
+    }
+    const std::string_view stretch = text.substr(part.begin, part.end - part.begin);
+    KVICK_ASSIGN_OR_RETURN(NormalizedText normalized, normalizer_.Normalize(stretch, work));
+    const bool at_start = part.begin == 0 && normalized.keeps_start;
+    for (const auto& inner : normalized_added_tokens_.Find(normalized.text, specials)) {
+      if (inner.id != kNoToken) {
+        ids.push_back(inner.id);
+        continue;
+      }
+      const std::string_view rest =
+          std::string_view(normalized.text).substr(inner.begin, inner.end - inner.begin);
+      KVICK_RETURN_IF_ERROR(EncodeStretch(rest, at_start && inner.begin == 0, work, ids));
+    }
   }
-  EncodeStretch(text.substr(pos), pos, ids);
   if (options.add_special) ids.insert(ids.end(), suffix_ids_.begin(), suffix_ids_.end());
   return ids;
 }
 
-void Tokenizer::EncodeStretch(std::string_view stretch, size_t stretch_begin,
-                              std::vector<int32_t>& ids) const {
-  if (stretch.empty()) return;
-  const bool has_markers = spelling_ == PieceSpelling::kSpaceMarkers &&
-                           stretch.find(kSpaceMarker) != std::string_view::npos;
-  std::string text = has_markers ? SpacesOfMarkers(stretch) : std::string(stretch);
-  if (NeedsSpacePrefix(text, stretch_begin)) text.insert(text.begin(), ' ');
-  for (std::string_view rest : pretokenizer_.Split(text)) {
-    while (!rest.empty()) {
-      const std::string_view word =
-          rest.substr(0, cuts_at_spaces_ ? WordLength(rest) : rest.size());
-      std::visit([&](const auto& encoder) { encoder.Encode(vocabulary_, word, ids); }, encoder_);
-      rest.remove_prefix(word.size());
-    }
+Status Tokenizer::EncodeStretch(std::string_view stretch, bool at_start, RegexWork& work,
+                                std::vector<int32_t>& ids) const {
+  PreTokenizer::Pieces pieces{std::string(stretch), {{0, stretch.size()}}, at_start};
+  KVICK_RETURN_IF_ERROR(pretokenizer_.Split(pieces, work));
+  for (const TextSpan& span : pieces.spans) {
+    EncodePiece(std::string_view(pieces.text).substr(span.begin, span.end - span.begin), ids);
   }
+  return {};
 }
 
-bool Tokenizer::NeedsSpacePrefix(std::string_view text, size_t stretch_begin) const {
-  switch (space_prefix_) {
-    case SpacePrefix::kNone:
-      return false;
-    case SpacePrefix::kEveryStretch:
-      return true;
-    case SpacePrefix::kEveryStretchUnlessSpace:
-      return !text.starts_with(' ');
-    case SpacePrefix::kTextStartUnlessSpace:
-      return stretch_begin == 0 && !text.starts_with(' ');
+void Tokenizer::EncodePiece(std::string_view piece, std::vector<int32_t>& ids) const {
+  while (!piece.empty()) {
+    const std::string_view word =
+        piece.substr(0, cuts_at_markers_ ? WordLength(piece) : piece.size());
+    std::visit([&](const auto& encoder) { encoder.Encode(vocabulary_, word, ids); }, encoder_);
+    piece.remove_prefix(word.size());
   }
-  return false;
 }
 
 std::string Tokenizer::Decode(std::span<const int32_t> ids) const {
@@ -156,17 +198,35 @@ std::string Tokenizer::Decode(std::span<const int32_t> ids) const {
 }
 
 std::string_view Tokenizer::TokenBytes(int32_t id) const {
-  if (!vocabulary_.Contains(id)) return {};
-  const TokenType type = vocabulary_.type(id);
-  const bool is_text =
-      type == TokenType::kNormal || type == TokenType::kByte || type == TokenType::kUserDefined;
-  return is_text ? vocabulary_.bytes(id) : std::string_view();
+  return vocabulary_.Contains(id) ? std::string_view(token_bytes_[id]) : std::string_view();
 }
 
+Detokenizer::Detokenizer(const Tokenizer& tokenizer, DecodeFrom from)
+    : tokenizer_(tokenizer),
+      is_first_(from == DecodeFrom::kTextStart),
+      num_strips_left_(is_first_ ? tokenizer.decoder_.max_start_strips : 0) {}
+
 std::string_view Detokenizer::Append(int32_t id) {
+  if (!tokenizer_.vocabulary_.Contains(id) || !tokenizer_.IsText(id)) return {};
+  const Decoder& decoder = tokenizer_.decoder_;
   std::string_view bytes = tokenizer_.TokenBytes(id);
-  if (bytes.empty()) return bytes;
-  if (std::exchange(strip_space_, false) && bytes.starts_with(' ')) bytes.remove_prefix(1);
+  const bool is_first = std::exchange(is_first_, false);
+  if (is_first && decoder.HasFirstToken()) {
+    const std::string& piece = tokenizer_.vocabulary_.pieces()[id];
+    if (Result<std::string> first = decoder.TokenBytes(piece, /*is_first=*/true)) {
+      bytes = bytes_ = *std::move(first);
+    }
+  }
+  return StripStart(bytes);
+}
+
+std::string_view Detokenizer::StripStart(std::string_view bytes) {
+  const std::string& content = tokenizer_.decoder_.strip_content;
+  while (num_strips_left_ > 0 && bytes.starts_with(content)) {
+    bytes.remove_prefix(content.size());
+    --num_strips_left_;
+  }
+  if (!bytes.empty()) num_strips_left_ = 0;
   return bytes;
 }
 

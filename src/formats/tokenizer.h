@@ -10,9 +10,11 @@
 #include <variant>
 #include <vector>
 
+#include "formats/added_tokens.h"
+#include "formats/bpe_encoder.h"
+#include "formats/decoder.h"
+#include "formats/normalizer.h"
 #include "formats/pretokenizer.h"
-#include "formats/segment_encoder.h"
-#include "formats/special_tokens.h"
 #include "formats/tokenizer_data.h"
 #include "formats/vocabulary.h"
 #include "kvick/status.h"
@@ -28,16 +30,18 @@ struct EncodeOptions {
 // Move-only; const functions are safe to call from several threads.
 class Tokenizer {
  public:
-  // Errors    corrupt: the data contradict themselves;  unsupported: see SpecialTokenMatcher
+  // Errors  corrupt: the data contradict themselves;  unsupported: see AddedTokenFinder
   static Result<Tokenizer> Create(TokenizerData data);
 
-  // Cost      O(n log n) for n bytes, whatever they are
-  std::vector<int32_t> Encode(std::string_view text, EncodeOptions options = {}) const;
+  // Errors  exhausted: a regular expression or a replacement of the tokenizer needs too much time
+  //         or memory for this text
+  // Cost    O(n log n) for n bytes, whatever they are, times the number of steps
+  Result<std::vector<int32_t>> Encode(std::string_view text, EncodeOptions options = {}) const;
 
   // The text that the ids stand for, from its start on. Control, unknown and unused tokens, and ids
   // that are no tokens (the padding of an embedding), stand for nothing. Decode(Encode(text)) is
-  // `text`, unless the vocabulary lacks tokens for its bytes, or spells spaces by U+2581 and the
-  // text has that.
+  // `text`, unless the normalizer changes it, the vocabulary lacks tokens for its bytes, or it
+  // spells spaces by U+2581 and the text has that.
   std::string Decode(std::span<const int32_t> ids) const;
 
   int32_t vocab_size() const { return vocabulary_.size(); }
@@ -50,30 +54,33 @@ class Tokenizer {
   // Detokenizer. Empty for an id that is no token.
   std::string_view TokenBytes(int32_t id) const;
 
-  bool strips_leading_space() const { return strips_leading_space_; }
-
  private:
-  Tokenizer(Vocabulary vocabulary, SpecialTokenMatcher special_tokens)
-      : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)) {}
+  friend class Detokenizer;
 
-  bool NeedsSpacePrefix(std::string_view text, size_t stretch_begin) const;
-  void EncodeStretch(std::string_view stretch, size_t stretch_begin,
-                     std::vector<int32_t>& ids) const;
+  explicit Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
+
+  Status SetAddedTokens(const std::vector<AddedToken>& tokens);
+  Status SetDecoder(TokenizerData& data);
+  bool IsText(int32_t id) const;
+  Status EncodeStretch(std::string_view stretch, bool at_start, RegexWork& work,
+                       std::vector<int32_t>& ids) const;
+  void EncodePiece(std::string_view piece, std::vector<int32_t>& ids) const;
 
   Vocabulary vocabulary_;
-  SpecialTokenMatcher special_tokens_;
+  AddedTokenFinder added_tokens_;             // found in the text as it is
+  AddedTokenFinder normalized_added_tokens_;  // found in the normalized text
+  Normalizer normalizer_;
   PreTokenizer pretokenizer_;
   std::variant<ScoreEncoder, RankEncoder> encoder_;
-  PieceSpelling spelling_ = PieceSpelling::kSpaceMarkers;
-  bool cuts_at_spaces_ = false;
-  SpacePrefix space_prefix_ = SpacePrefix::kNone;
-  bool strips_leading_space_ = false;
+  bool cuts_at_markers_ = false;
+  Decoder decoder_;
+  std::vector<std::string> token_bytes_;  // what each token adds to a text
   std::optional<int32_t> bos_id_;
   std::vector<int32_t> eos_ids_, prefix_ids_, suffix_ids_;
 };
 
 enum class DecodeFrom {
-  kTextStart,  ///< the space that encoding put before the first word is left out
+  kTextStart,  ///< what the decoder removes at the start of a text is removed
   kTextRest,   ///< the tokens go on a text, as generated ones do after a prompt
 };
 
@@ -81,16 +88,18 @@ enum class DecodeFrom {
 class Detokenizer {
  public:
   // `tokenizer` must outlive it.
-  Detokenizer(const Tokenizer& tokenizer, DecodeFrom from)
-      : tokenizer_(tokenizer),
-        strip_space_(from == DecodeFrom::kTextStart && tokenizer.strips_leading_space()) {}
+  Detokenizer(const Tokenizer& tokenizer, DecodeFrom from);
 
-  // The bytes that the next token adds; they live as long as the tokenizer.
+  // The bytes that the next token adds; they live until the next call.
   std::string_view Append(int32_t id);
 
  private:
+  std::string_view StripStart(std::string_view bytes);
+
   const Tokenizer& tokenizer_;
-  bool strip_space_;
+  bool is_first_;            // no token of the text was decoded yet
+  size_t num_strips_left_;  // characters that the decoder may still remove at the start
+  std::string bytes_;
 };
 
 }  // namespace kvick

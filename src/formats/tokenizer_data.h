@@ -6,21 +6,21 @@
 #include <string>
 #include <vector>
 
+#include "formats/added_tokens.h"
+#include "formats/decoder.h"
+#include "formats/merge_table.h"
+#include "formats/normalizer.h"
+#include "formats/pretokenizer.h"
+
 namespace kvick {
 
 enum class TokenType : uint8_t {
   kNormal,
   kUnknown,      ///< stands for what the vocabulary cannot express
   kControl,      ///< steers the model, as <s> does; no part of a text
-  kUserDefined,  ///< found in a text before anything else, and always whole
+  kUserDefined,  ///< an added token that is text
   kUnused,       ///< a hole in the vocabulary: never produced from a text
   kByte,         ///< one byte, spelled <0x0A>
-};
-
-// How pieces spell the bytes that they stand for.
-enum class PieceSpelling {
-  kSpaceMarkers,  ///< as they are, with U+2581 for a space (SentencePiece)
-  kByteLevel,     ///< each byte as one of 256 printable characters (GPT-2)
 };
 
 // Which pair of neighbours is joined first.
@@ -29,33 +29,32 @@ enum class MergeOrder {
   kByRank,   ///< the one that comes first in a list of merges (GPT-2)
 };
 
-// Where a space is put before a stretch of text, so that a word at its start looks like any other.
-enum class SpacePrefix {
-  kNone,
-  kEveryStretch,             ///< at the start and after each special token
-  kEveryStretchUnlessSpace,  ///< likewise, but not before a space
-  kTextStartUnlessSpace,     ///< at the start alone, and not before a space
-};
-
 struct MergeRule {
   std::string left, right;  ///< pieces; their concatenation is a piece too
 };
 
 // Everything that a tokenizer is made of, wherever it came from. Token ids are indices of `pieces`.
+//
+// A text is cut at the added tokens that are not normalized; the rest is normalized, cut at those
+// that are, cut by the pre-tokenizer, and its pieces are merged from characters to tokens.
 struct TokenizerData {
-  PieceSpelling spelling = PieceSpelling::kSpaceMarkers;
   MergeOrder merge_order = MergeOrder::kByScore;
 
   std::vector<std::string> pieces;
   std::vector<TokenType> types;   ///< one for each piece
+  std::vector<bool> in_model;     ///< one for each piece: text may become it, by merges or whole
   std::vector<float> scores;      ///< kByScore: one for each piece
   std::vector<MergeRule> merges;  ///< kByRank: first is best
+  DuplicateMerges duplicate_merges = DuplicateMerges::kLastCounts;
 
-  std::vector<std::string> split_patterns;  ///< kByRank: see PreTokenizer
-  bool whole_words_first = false;           ///< kByRank: a word that is a piece needs no merges
-  bool fuse_unknown = false;                ///< kByRank: unknown neighbours become one token
-  SpacePrefix space_prefix = SpacePrefix::kNone;
-  bool strips_leading_space = false;  ///< decoding removes one space at the start of a text
+  bool whole_words_first = false;  ///< kByRank: a word that is a piece needs no merges
+  bool fuse_unknown = false;       ///< kByRank: unknown neighbours become one token
+
+  std::vector<AddedToken> added_tokens;
+  std::vector<NormalizerStep> normalizer;
+  std::vector<PreTokenizerStep> pretokenizer;
+  Decoder decoder;
+  bool decodes_added_tokens = true;  ///< false: the decoder leaves added tokens as they are
 
   std::optional<int32_t> bos_id, eos_id, unknown_id;
   std::vector<int32_t> eos_ids;     ///< tokens besides eos_id that end a generation

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "formats/error_source.h"
 #include "formats/gguf_pretokenizers.h"
+#include "formats/piece_spelling.h"
 #include "formats/quoted.h"
 #include "formats/range.h"
 
@@ -40,12 +41,10 @@ std::string Label(const GgufFile& file, std::string_view key) {
   return fmt::format("{}: {}", file.source(), key);
 }
 
-Status ReadPieces(const GgufFile& file, TokenizerData& data) {
-  KVICK_ASSIGN_OR_RETURN(const auto tokens, file.GetStringArray(kTokensKey));
-  data.pieces.assign(tokens.begin(), tokens.end());
+Status ReadTypes(const GgufFile& file, TokenizerData& data) {
   KVICK_ASSIGN_OR_RETURN(const auto numbers, file.FindIntArray(kTypesKey));
   if (!numbers) {
-    data.types.assign(tokens.size(), TokenType::kNormal);
+    data.types.assign(data.pieces.size(), TokenType::kNormal);
     return {};
   }
   constexpr TokenType kTypes[] = {TokenType::kNormal,      TokenType::kUnknown, TokenType::kControl,
@@ -56,6 +55,26 @@ Status ReadPieces(const GgufFile& file, TokenizerData& data) {
   for (int64_t number : *numbers) {
     KVICK_RETURN_IF_ERROR(CheckRange(label, number, kNumbers));
     data.types.push_back(kTypes[number - 1]);
+  }
+  return {};
+}
+
+// Text may become a user-defined piece by merging, too. Control tokens come from nothing but their
+// spelling.
+Status ReadPieces(const GgufFile& file, TokenizerData& data) {
+  KVICK_ASSIGN_OR_RETURN(const auto tokens, file.GetStringArray(kTokensKey));
+  data.pieces.assign(tokens.begin(), tokens.end());
+  KVICK_RETURN_IF_ERROR(ReadTypes(file, data));
+  data.decodes_added_tokens = false;
+  for (size_t i = 0; i < std::min(data.pieces.size(), data.types.size()); ++i) {
+    const TokenType type = data.types[i];
+    const bool is_text = type == TokenType::kUserDefined;
+    data.in_model.push_back(type == TokenType::kNormal || is_text);
+    if (!is_text && type != TokenType::kControl && type != TokenType::kUnknown) continue;
+    AddedToken& token = data.added_tokens.emplace_back();
+    token.id = static_cast<int32_t>(i);
+    token.content = data.pieces[i];
+    token.special = !is_text;
   }
   return {};
 }
@@ -119,17 +138,30 @@ Result<TokenizerData> SentencePieceFromGguf(const GgufFile& file) {
   DefaultIds(data);
   KVICK_RETURN_IF_ERROR(ReadSurroundings(file, true, data));
   KVICK_ASSIGN_OR_RETURN(const auto add_space, file.FindBool("tokenizer.ggml.add_space_prefix"));
-  data.strips_leading_space = add_space.value_or(true);
-  data.space_prefix = data.strips_leading_space ? SpacePrefix::kEveryStretch : SpacePrefix::kNone;
+  const std::string marker(kSpaceMarker);
+  KVICK_ASSIGN_OR_RETURN(TextPattern space, TextPattern::FromString(" "));
+  KVICK_ASSIGN_OR_RETURN(TextPattern marked, TextPattern::FromString(marker));
+  data.normalizer = {ReplaceStep{std::move(space), marker}};
+  data.decoder.steps = {ReplaceStep{std::move(marked), " "}, ByteFallbackStep{}};
+  if (add_space.value_or(true)) {
+    data.normalizer.insert(data.normalizer.begin(), PrependStep{marker});
+    data.decoder.strip_content = " ";
+    data.decoder.max_start_strips = 1;
+  }
   return data;
 }
 
 Result<TokenizerData> Gpt2FromGguf(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(const GgufPreTokenizer* pre, FindPreTokenizer(file));
   TokenizerData data;
-  data.spelling = PieceSpelling::kByteLevel;
   data.merge_order = MergeOrder::kByRank;
-  data.split_patterns = pre->patterns;
+  data.duplicate_merges = DuplicateMerges::kFirstCounts;
+  for (const std::string_view pattern : pre->patterns) {
+    KVICK_ASSIGN_OR_RETURN(TextPattern regex, TextPattern::FromRegex(pattern));
+    data.pretokenizer.push_back(SplitStep{std::move(regex)});
+  }
+  data.pretokenizer.push_back(ByteLevelStep{});
+  data.decoder.steps = {SpelledBytesStep{}};
   data.whole_words_first = pre->whole_words_first;
   KVICK_RETURN_IF_ERROR(ReadPieces(file, data));
   KVICK_ASSIGN_OR_RETURN(data.merges, ReadMerges(file));

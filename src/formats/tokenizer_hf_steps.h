@@ -8,16 +8,19 @@
 
 namespace kvick {
 
-// Reads what a tokenizer.json does around its model, each of these alone or in a Sequence:
+// Each reads one chain of steps of a tokenizer.json into `data`, alone or in a Sequence; where the
+// file has none, the chain is empty. docs/formats.md lists the steps.
 //
-//   normalizer      Prepend and Replace of space markers; NFC, which is left out
-//   pre_tokenizer   ByteLevel, Split, Digits, Metaspace
-//   post_processor  TemplateProcessing (for single texts); ByteLevel, which moves offsets alone
-//
-// Sets spelling, split_patterns, space_prefix, strips_leading_space, prefix_ids and suffix_ids.
-//
-// Errors    unsupported: any other step, named;  corrupt: a missing or wrong member
-Status ReadSteps(const nlohmann::json& tokenizer, TokenizerData& data);
+// Errors  unsupported: an unknown step, named;  corrupt: a missing or wrong member
+Status ReadHfNormalizer(const nlohmann::json& tokenizer, TokenizerData& data);
+Status ReadHfPreTokenizer(const nlohmann::json& tokenizer, TokenizerData& data);
+
+// Sets prefix_ids and suffix_ids.
+Status ReadHfPostProcessor(const nlohmann::json& tokenizer, TokenizerData& data);
+
+// Where the file has no decoder, undoes what normalizer and pre-tokenizer, which have to be read
+// before, do to spaces and bytes.
+Status ReadHfDecoder(const nlohmann::json& tokenizer, TokenizerData& data);
 
 }  // namespace kvick
 

@@ -36,4 +36,13 @@ Utf8Unit NextUtf8(std::string_view bytes) {
   return {Utf8Kind::kCharacter, lead.num_bytes};
 }
 
+bool IsUtf8(std::string_view bytes) {
+  for (size_t pos = 0; pos < bytes.size();) {
+    const Utf8Unit unit = NextUtf8(bytes.substr(pos));
+    if (unit.kind != Utf8Kind::kCharacter) return false;
+    pos += unit.num_bytes;
+  }
+  return true;
+}
+
 }  // namespace kvick

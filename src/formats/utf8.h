@@ -24,6 +24,26 @@ struct Utf8Unit {
 // Source: The Unicode Standard, table 3-7 and "U+FFFD Substitution of Maximal Subparts".
 Utf8Unit NextUtf8(std::string_view bytes);
 
+bool IsUtf8(std::string_view bytes);
+
+// Calls `on_text` for each longest stretch of UTF-8 and `on_byte` for each byte that belongs to
+// none.
+template <class OnText, class OnByte>
+void ForEachUtf8Stretch(std::string_view bytes, OnText on_text, OnByte on_byte) {
+  size_t begin = 0, pos = 0;
+  while (pos < bytes.size()) {
+    const Utf8Unit unit = NextUtf8(bytes.substr(pos));
+    if (unit.kind == Utf8Kind::kCharacter) {
+      pos += unit.num_bytes;
+      continue;
+    }
+    if (begin < pos) on_text(bytes.substr(begin, pos - begin));
+    for (size_t i = 0; i < unit.num_bytes; ++i) on_byte(bytes.substr(pos + i, 1));
+    begin = pos += unit.num_bytes;
+  }
+  if (begin < pos) on_text(bytes.substr(begin));
+}
+
 }  // namespace kvick
 
 #endif  // KVICK_FORMATS_UTF8_H_

@@ -1,0 +1,120 @@
+#include "formats/added_tokens.h"
+
+#include <algorithm>
+#include <compare>
+#include <utility>
+
+#include "base/check.h"
+#include "formats/unicode.h"
+#include "formats/utf8.h"
+
+namespace kvick {
+namespace {
+
+bool EndsWithWord(std::string_view text) {
+  const std::string_view last = LastCharacter(text);
+  return !last.empty() && IsWordCharacter(FirstCharacter(last));
+}
+
+bool BeginsWithWord(std::string_view text) {
+  return !text.empty() && NextUtf8(text).kind == Utf8Kind::kCharacter &&
+         IsWordCharacter(FirstCharacter(text));
+}
+
+bool MayStand(const AddedToken& token, std::string_view before, std::string_view after) {
+  return !token.single_word || (!EndsWithWord(before) && !BeginsWithWord(after));
+}
+
+// The bytes of white space at the end of `text`.
+size_t TrailingWhiteSpace(std::string_view text) {
+  const size_t num_bytes = text.size();
+  while (true) {
+    const std::string_view last = LastCharacter(text);
+    if (last.empty() || !IsWhiteSpace(FirstCharacter(last))) return num_bytes - text.size();
+    text.remove_suffix(last.size());
+  }
+}
+
+size_t LeadingWhiteSpace(std::string_view text) {
+  const size_t num_bytes = text.size();
+  while (!text.empty()) {
+    const Utf8Unit unit = NextUtf8(text);
+    if (unit.kind != Utf8Kind::kCharacter || !IsWhiteSpace(FirstCharacter(text))) break;
+    text.remove_prefix(unit.num_bytes);
+  }
+  return num_bytes - text.size();
+}
+
+}  // namespace
+
+Result<AddedTokenFinder> AddedTokenFinder::Create(std::vector<AddedToken> tokens) {
+  constexpr size_t kMaxBytes = 1024;
+  std::erase_if(tokens, [](const AddedToken& token) { return token.content.empty(); });
+  for (const AddedToken& token : tokens) {
+    if (token.content.size() > kMaxBytes) {
+      return Fail(ErrorCode::kUnsupported, "added token {}: expected at most {} bytes, got {}",
+                  token.id, kMaxBytes, token.content.size());
+    }
+  }
+  AddedTokenFinder finder;
+  std::ranges::stable_sort(tokens, {}, &AddedToken::content);
+  const auto repeated = std::ranges::unique(tokens, {}, &AddedToken::content);
+  tokens.erase(repeated.begin(), repeated.end());
+  for (const AddedToken& token : tokens) {
+    finder.first_bytes_.set(static_cast<uint8_t>(token.content[0]));
+  }
+  finder.tokens_ = std::move(tokens);
+  return finder;
+}
+
+std::vector<AddedTokenFinder::Part> AddedTokenFinder::Find(std::string_view text,
+                                                           SpecialTokens specials) const {
+  std::vector<Part> parts;
+  size_t end_of_last = 0;
+  size_t end_of_space = 0;  // of the last white space that a token took: it is not scanned twice
+  for (size_t pos = 0; pos < text.size();) {
+    const bool may_begin = first_bytes_[static_cast<uint8_t>(text[pos])];
+    const AddedToken* token = may_begin ? LongestAtStart(text.substr(pos), specials) : nullptr;
+    if (token == nullptr) {
+      ++pos;
+      continue;
+    }
+    size_t begin = pos, end = pos + token->content.size();
+    pos = end;
+    if (!MayStand(*token, text.substr(0, begin), text.substr(end))) continue;
+    if (token->lstrip && begin > end_of_last) {
+      begin -= TrailingWhiteSpace(text.substr(end_of_last, begin - end_of_last));
+    }
+    if (token->rstrip) {
+      if (end >= end_of_space) end_of_space = end + LeadingWhiteSpace(text.substr(end));
+      end = end_of_space;
+    }
+    if (end_of_last < begin) parts.push_back({end_of_last, begin, kNoToken});
+    parts.push_back({begin, end, token->id});
+    end_of_last = end;
+  }
+  if (end_of_last < text.size()) parts.push_back({end_of_last, text.size(), kNoToken});
+  return parts;
+}
+
+// Narrows the sorted tokens, byte by byte, to those that begin as `text` does.
+const AddedToken* AddedTokenFinder::LongestAtStart(std::string_view text,
+                                                   SpecialTokens specials) const {
+  const AddedToken* longest = nullptr;
+  auto begin = tokens_.begin(), end = tokens_.end();
+  for (size_t depth = 0; begin != end; ++depth) {
+    if (begin->content.size() == depth) {  // a whole token: longer ones follow
+      if (specials == SpecialTokens::kAsTokens || !begin->special) longest = &*begin;
+      ++begin;
+    }
+    if (depth == text.size()) break;
+    const auto compare = [depth, byte = static_cast<uint8_t>(text[depth])](const AddedToken& t) {
+      return static_cast<uint8_t>(t.content[depth]) <=> byte;
+    };
+    begin = std::partition_point(begin, end, [&](const AddedToken& t) { return compare(t) < 0; });
+    end = std::partition_point(begin, end, [&](const AddedToken& t) { return compare(t) == 0; });
+  }
+  return longest;
+}
+
+}  // namespace kvick

@@ -1,0 +1,214 @@
+#include "formats/regex.h"
+
+#include <oniguruma.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "formats/utf8.h"
+
+namespace kvick {
+namespace {
+
+constexpr size_t kMaxPatternBytes = size_t{64} << 10;
+constexpr int kMaxNesting = 200;
+
+// Steps of the first try of a search; a search that needs more is repeated with twice as many. So
+// most searches are charged little, and none is charged more than some four times what it needs.
+constexpr uint64_t kFirstSteps = 64;
+constexpr uint64_t kBaseSteps = 1'000'000, kStepsPerByte = 256;
+
+constexpr std::chrono::seconds kBaseTime{5};
+constexpr std::chrono::microseconds kTimePerByte{20};
+constexpr uint32_t kSearchesPerClock = 256;
+
+// Entries of some 40 bytes; a repeated character class takes one for each character.
+constexpr uint64_t kBaseStackEntries = 100'000, kStackEntriesPerByte = 8;
+
+const OnigUChar* Bytes(std::string_view text) {
+  return reinterpret_cast<const OnigUChar*>(text.data());
+}
+
+std::string OnigMessage(int code, OnigErrorInfo* info) {
+  OnigUChar message[ONIG_MAX_ERROR_MESSAGE_LEN];
+  const int length = onig_error_code_to_str(message, code, info);
+  return std::string(reinterpret_cast<char*>(message), static_cast<size_t>(std::max(length, 0)));
+}
+
+// How deep brackets are nested, at most: those of Oniguruma's recursive parser and more.
+int MaxNesting(std::string_view pattern) {
+  int depth = 0, deepest = 0;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (c == '\\') ++i;
+    if (c == '(' || c == '[') deepest = std::max(deepest, ++depth);
+    if ((c == ')' || c == ']') && depth > 0) --depth;
+  }
+  return deepest;
+}
+
+Status CheckPattern(std::string_view pattern) {
+  if (pattern.size() > kMaxPatternBytes) {
+    return Fail(ErrorCode::kUnsupported, "regular expression: expected at most {} bytes, got {}",
+                kMaxPatternBytes, pattern.size());
+  }
+  if (const int nesting = MaxNesting(pattern); nesting > kMaxNesting) {
+    return Fail(ErrorCode::kUnsupported,
+                "regular expression: expected at most {} nested brackets, got {}", kMaxNesting,
+                nesting);
+  }
+  return {};
+}
+
+bool InitializeOnce() {
+  static const bool ok = [] {
+    OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
+    return onig_initialize(encodings, 1) == ONIG_NORMAL;
+  }();
+  return ok;
+}
+
+tl::unexpected<Error> WorkExhausted() {
+  return Fail(ErrorCode::kExhausted,
+              "the tokenizer's regular expression needs too much work for this text");
+}
+
+}  // namespace
+
+struct RegexWork::Buffers {
+  explicit Buffers(unsigned max_stack_entries)
+      : region(onig_region_new()), param(onig_new_match_param()) {
+    if (param == nullptr) return;
+    onig_initialize_match_param(param);
+    onig_set_match_stack_limit_size_of_match_param(param, max_stack_entries);
+  }
+  ~Buffers() {
+    if (region != nullptr) onig_region_free(region, 1);
+    if (param != nullptr) onig_free_match_param(param);
+  }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+
+  OnigRegion* region;
+  OnigMatchParam* param;
+};
+
+RegexWork::RegexWork(size_t text_bytes)
+    : text_bytes_(text_bytes),
+      steps_left_(kBaseSteps + kStepsPerByte * text_bytes),
+      deadline_(std::chrono::steady_clock::now() + kBaseTime +
+                kTimePerByte * static_cast<int64_t>(text_bytes)) {}
+RegexWork::~RegexWork() = default;
+
+Status RegexWork::AllocateBuffers() {
+  if (!buffers_) {
+    const uint64_t entries = kBaseStackEntries + kStackEntriesPerByte * text_bytes_;
+    buffers_ = std::make_unique<Buffers>(
+        static_cast<unsigned>(std::min<uint64_t>(entries, std::numeric_limits<int>::max())));
+  }
+  if (buffers_->region != nullptr && buffers_->param != nullptr) return {};
+  return Fail(ErrorCode::kExhausted, "cannot allocate memory for regular expressions");
+}
+
+Status RegexWork::Spend(uint64_t steps) {
+  if (steps > steps_left_) return WorkExhausted();
+  steps_left_ -= steps;
+  return {};
+}
+
+Status RegexWork::CheckTime() {
+  if (++num_searches_ % kSearchesPerClock != 0) return {};
+  if (std::chrono::steady_clock::now() > deadline_) return WorkExhausted();
+  return {};
+}
+
+struct Regex::Compiled {
+  explicit Compiled(OnigRegex r) : regex(r) {}
+  ~Compiled() { onig_free(regex); }
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+
+  OnigRegex regex;
+};
+
+Result<Regex> Regex::Compile(std::string_view pattern) {
+  KVICK_RETURN_IF_ERROR(CheckPattern(pattern));
+  if (!InitializeOnce()) {
+    return Fail(ErrorCode::kInternal, "cannot initialize the regular expression library");
+  }
+  OnigRegex regex = nullptr;
+  OnigErrorInfo info{};
+  const int code = onig_new(&regex, Bytes(pattern), Bytes(pattern) + pattern.size(),
+                            ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
+  if (code != ONIG_NORMAL) {
+    return Fail(ErrorCode::kCorrupt, "cannot compile the regular expression: {}",
+                OnigMessage(code, &info));
+  }
+  Regex result;
+  result.compiled_ = std::make_shared<const Compiled>(regex);
+  return result;
+}
+
+Status Regex::FindAll(std::string_view text, RegexWork& work,
+                      std::vector<TextSpan>& matches) const {
+  if (text.empty()) return {};
+  KVICK_RETURN_IF_ERROR(work.AllocateBuffers());
+  constexpr size_t kNone = SIZE_MAX;
+  size_t last_end = kNone;
+  for (size_t from = 0; from <= text.size();) {
+    KVICK_RETURN_IF_ERROR(Search(text, from, work));
+    const OnigRegion& region = *work.buffers_->region;
+    if (region.num_regs == 0 || region.beg[0] == ONIG_REGION_NOTPOS) return {};
+    const auto begin = static_cast<size_t>(region.beg[0]);
+    const auto end = static_cast<size_t>(region.end[0]);
+    if (begin < from || end < begin) {
+      return Fail(ErrorCode::kUnsupported,
+                  "regular expression: expected matches from left to right, got one that begins at "
+                  "byte {} and ends at byte {} of a search from byte {}",
+                  begin, end, from);
+    }
+    if (begin == end && last_end == end) {
+      if (from == text.size()) return {};
+      from += NextUtf8(text.substr(from)).num_bytes;
+      continue;
+    }
+    matches.push_back({begin, end});
+    from = last_end = end;
+  }
+  return {};
+}
+
+// Leaves what it found in the region of `work`: its first entry is the match, if there is one.
+Status Regex::Search(std::string_view text, size_t from, RegexWork& work) const {
+  KVICK_RETURN_IF_ERROR(work.CheckTime());
+  OnigMatchParam* param = work.buffers_->param;
+  OnigRegion* region = work.buffers_->region;
+  for (uint64_t steps = kFirstSteps;; steps *= 2) {
+    KVICK_RETURN_IF_ERROR(work.Spend(steps));
+    onig_set_retry_limit_in_match_of_match_param(param, steps);
+    onig_set_retry_limit_in_search_of_match_param(param, steps);
+    onig_region_clear(region);
+    const OnigUChar *begin = Bytes(text), *end = begin + text.size();
+    const int result = onig_search_with_param(compiled_->regex, begin, end, begin + from, end,
+                                              region, ONIG_OPTION_NONE, param);
+    if (result >= 0) return {};
+    if (result == ONIG_MISMATCH) {
+      onig_region_clear(region);
+      return {};
+    }
+    if (result == ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER ||
+        result == ONIGERR_RETRY_LIMIT_IN_MATCH_OVER) {
+      continue;
+    }
+    if (result == ONIGERR_MATCH_STACK_LIMIT_OVER || result == ONIGERR_MEMORY) {
+      return WorkExhausted();
+    }
+    return Fail(ErrorCode::kUnsupported, "cannot match the tokenizer's regular expression: {}",
+                OnigMessage(result, nullptr));
+  }
+}
+
+}  // namespace kvick
