@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto tokenizer = TokenizerFromHfJson(*tokenizer_json, config);
   if (!tokenizer) return 0;
-  tokenizer->Decode(tokenizer->Encode("ab  12<s>aab\xC3\xA9\xFF"));
+  if (const auto ids = tokenizer->Encode("ab  12<s>aab\xC3\xA9\xFF")) tokenizer->Decode(*ids);
   for (int32_t id = 0; id < tokenizer->vocab_size(); ++id) tokenizer->TokenBytes(id);
   return 0;
 }
@@ -56,11 +56,30 @@ std::vector<std::string> FuzzSeeds() {
   const std::string metaspace = R"({
 "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"},
 "model": {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})";
+  const std::string steps = R"({
+"added_tokens": [{"id": 1, "content": "<s>", "special": true, "lstrip": true, "rstrip": true},
+                 {"id": 7, "content": "AAB", "normalized": true, "single_word": true}],
+"normalizer": {"type": "Sequence", "normalizers": [
+  {"type": "NFD"}, {"type": "StripAccents"}, {"type": "NFKC"}, {"type": "Lowercase"},
+  {"type": "Strip", "strip_left": true, "strip_right": true},
+  {"type": "Replace", "pattern": {"Regex": "[1-3]{2}"}, "content": " b"}]},
+"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+  {"type": "Punctuation", "behavior": "Contiguous"}, {"type": "Whitespace"},
+  {"type": "Split", "pattern": {"Regex": "a+"}, "behavior": "MergedWithNext", "invert": true},
+  {"type": "WhitespaceSplit"}, {"type": "ByteLevel", "add_prefix_space": true}]},
+"post_processor": {"type": "RobertaProcessing", "sep": ["b", 2], "cls": ["<s>", 1]},
+"decoder": {"type": "Sequence", "decoders": [
+  {"type": "Replace", "pattern": {"Regex": "a+"}, "content": "x"},
+  {"type": "Metaspace", "replacement": "\u0120"}, {"type": "Fuse"},
+  {"type": "Strip", "content": " ", "start": 2, "stop": 0}]},
+"model": {"unk_token": "u", "vocab": {"u": 0, "<s>": 1, "b": 2, "a": 3, "aa": 4, "\u0120": 5},
+  "merges": ["a a"]}})";
   const std::string config = R"({"bos_token": {"content": "<s>"}, "eos_token": "b",
-"add_bos_token": true, "add_eos_token": true})";
+"add_bos_token": true, "add_eos_token": true, "tokenizer_class": "LlamaTokenizer",
+"added_tokens_decoder": {"4": {"content": "ab", "lstrip": true}, "9": {"content": "  "}}})";
   const std::string separator(1, '\0');
   return {byte_level, byte_level + separator + config, space_markers + separator + config,
-          metaspace + separator + config};
+          metaspace + separator + config, steps, steps + separator + config};
 }
 
 }  // namespace kvick

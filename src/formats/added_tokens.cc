@@ -82,15 +82,16 @@ std::vector<AddedTokenFinder::Part> AddedTokenFinder::Find(std::string_view text
     size_t begin = pos, end = pos + token->content.size();
     pos = end;
     if (!MayStand(*token, text.substr(0, begin), text.substr(end))) continue;
-    if (token->lstrip && begin > end_of_last) {
-      begin -= TrailingWhiteSpace(text.substr(end_of_last, begin - end_of_last));
+    if (token->lstrip) {
+      const size_t first = std::min(begin, end_of_last);
+      begin = std::max(begin - TrailingWhiteSpace(text.substr(first, begin - first)), end_of_last);
     }
     if (token->rstrip) {
       if (end >= end_of_space) end_of_space = end + LeadingWhiteSpace(text.substr(end));
       end = end_of_space;
     }
     if (end_of_last < begin) parts.push_back({end_of_last, begin, kNoToken});
-    parts.push_back({begin, end, token->id});
+    if (begin < end) parts.push_back({begin, end, token->id});
     end_of_last = end;
   }
   if (end_of_last < text.size()) parts.push_back({end_of_last, text.size(), kNoToken});

@@ -4,74 +4,134 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "formats/piece_spelling.h"
 
 namespace kvick {
 namespace {
 
-using Words = std::vector<std::string_view>;
+using Words = std::vector<std::string>;
+using enum SplitBehavior;
 
-PreTokenizer MustCreate(const std::vector<std::string>& patterns) {
-  auto pretokenizer = PreTokenizer::Create(patterns);
-  EXPECT_TRUE(pretokenizer.has_value());
-  return std::move(pretokenizer).value();
+Words Split(std::vector<PreTokenizerStep> steps, std::string_view text) {
+  PreTokenizer::Pieces pieces{std::string(text), {}, true};
+  if (!text.empty()) pieces.spans.push_back({0, text.size()});
+  RegexWork work(text.size());
+  const Status status = PreTokenizer(std::move(steps)).Split(pieces, work);
+  if (!status) return {status.error().message};
+  Words words;
+  for (const TextSpan& span : pieces.spans) {
+    words.push_back(pieces.text.substr(span.begin, span.end - span.begin));
+  }
+  return words;
 }
 
-TEST(PreTokenizer, WithoutPatternsATextIsOneWord) {
-  EXPECT_EQ(MustCreate({}).Split("to be"), Words{"to be"});
-  EXPECT_EQ(MustCreate({}).Split(""), Words{});
+SplitStep AtRegex(std::string_view regex, SplitBehavior behavior = kIsolated, bool invert = false) {
+  return {*TextPattern::FromRegex(regex), behavior, invert};
 }
 
-TEST(PreTokenizer, CutsAsGpt2Does) {
-  const PreTokenizer gpt2 = MustCreate({std::string(kGpt2Pattern)});
-  EXPECT_EQ(gpt2.Split("I've  3 \xC3\xA9l\xC3\xA8ves!\n"),
-            (Words{"I", "'ve", " ", " 3", " \xC3\xA9l\xC3\xA8ves", "!", "\n"}));
+TEST(PreTokenizer, WithoutStepsATextIsOneWord) {
+  EXPECT_EQ(Split({}, "to be"), Words{"to be"});
+  EXPECT_EQ(Split({}, ""), Words{});
 }
 
-TEST(PreTokenizer, KeepsWhatNoPatternMatches) {
-  EXPECT_EQ(MustCreate({"b+"}).Split("abbc"), (Words{"a", "bb", "c"}));
-  EXPECT_EQ(MustCreate({"x*"}).Split("axxa"), (Words{"a", "xx", "a"}));  // x* matches nothing, too
+TEST(PreTokenizer, EachStepCutsWhatTheOneBeforeLeft) {
+  EXPECT_EQ(Split({AtRegex("[0-9]+"), AtRegex("[0-9]{2}")}, "a12345"),
+            (Words{"a", "12", "34", "5"}));
 }
 
-TEST(PreTokenizer, EachPatternCutsWhatTheOneBeforeLeft) {
-  EXPECT_EQ(MustCreate({"[0-9]+", "[0-9]{2}"}).Split("a12345"), (Words{"a", "12", "34", "5"}));
+TEST(PreTokenizer, BehaviorsOfASplit) {
+  const std::string_view text = "-a--b-";
+  EXPECT_EQ(Split({AtRegex("-", kIsolated)}, text), (Words{"-", "a", "-", "-", "b", "-"}));
+  EXPECT_EQ(Split({AtRegex("-", kRemoved)}, text), (Words{"a", "b"}));
+  EXPECT_EQ(Split({AtRegex("-", kMergedWithPrevious)}, text), (Words{"-", "a-", "-", "b-"}));
+  EXPECT_EQ(Split({AtRegex("-", kMergedWithNext)}, text), (Words{"-a", "-", "-b", "-"}));
+  EXPECT_EQ(Split({AtRegex("-", kContiguous)}, text), (Words{"-", "a", "--", "b", "-"}));
+}
+
+TEST(PreTokenizer, BehaviorsOfAnInvertedSplit) {
+  const std::string_view text = "-ab--";
+  EXPECT_EQ(Split({AtRegex("[a-z]", kRemoved, true)}, text), (Words{"a", "b"}));
+  EXPECT_EQ(Split({AtRegex("[a-z]", kIsolated, true)}, text), (Words{"-", "a", "b", "--"}));
+  EXPECT_EQ(Split({AtRegex("[a-z]", kMergedWithNext, true)}, text), (Words{"-a", "b", "--"}));
+  EXPECT_EQ(Split({AtRegex("[a-z]", kContiguous, true)}, text), (Words{"-", "ab", "--"}));
+}
+
+TEST(PreTokenizer, EmptyMatchesCutWithoutAWord) {
+  EXPECT_EQ(Split({AtRegex("(?=b)")}, "abab"), (Words{"a", "ba", "b"}));
+  EXPECT_EQ(Split({AtRegex("x*")}, "axxa"), (Words{"a", "xx", "a"}));
+}
+
+TEST(PreTokenizer, CharacterClasses) {
+  const auto at = [](CharacterClass c, SplitBehavior b) { return SplitStep{c, b}; };
+  EXPECT_EQ(Split({at(CharacterClass::kNumeric, kIsolated)}, "a12\xC2\xB2"),
+            (Words{"a", "1", "2", "\xC2\xB2"}));
+  EXPECT_EQ(Split({at(CharacterClass::kNumeric, kContiguous)}, "a12\xC2\xB2"),
+            (Words{"a", "12\xC2\xB2"}));
+  EXPECT_EQ(Split({at(CharacterClass::kPunctuation, kContiguous)}, "a+$b"),
+            (Words{"a", "+$", "b"}));
+  EXPECT_EQ(Split({at(CharacterClass::kWhiteSpace, kRemoved)}, " a\xE3\x80\x80\nb"),
+            (Words{"a", "b"}));
+}
+
+TEST(PreTokenizer, WhitespaceKeepsRunsOfWordsAndOfSymbols) {
+  EXPECT_EQ(Split({WhitespaceStep{}}, "Hey, you_2 (\xC3\xA9)!"),
+            (Words{"Hey", ",", "you_2", "(", "\xC3\xA9", ")!"}));
+}
+
+TEST(PreTokenizer, ByteLevelSpellsBytes) {
+  ByteLevelStep step{false, *Regex::Compile(kGpt2Pattern)};
+  EXPECT_EQ(Split({step}, "I've  3\n"),
+            (Words{"I", "'ve", "\xC4\xA0", "\xC4\xA0" "3", "\xC4\x8A"}));
+  step.add_prefix_space = true;
+  EXPECT_EQ(Split({step}, "a"), Words{"\xC4\xA0" "a"});
+  EXPECT_EQ(Split({step}, " a"), Words{"\xC4\xA0" "a"});
+}
+
+// The superscripts that spell some bytes are numbers.
+TEST(PreTokenizer, StepsBehindByteLevelSeeTheSpelling) {
+  const SplitStep digits{CharacterClass::kNumeric, kIsolated};
+  EXPECT_EQ(Split({ByteLevelStep{}, digits}, "a\xC2\xB2"),
+            (Words{"a\xC3\x82", "\xC2\xB2"}));
+}
+
+TEST(PreTokenizer, MetaspaceTurnsSpacesIntoMarkers) {
+  const auto metaspace = [](PrependScheme scheme, bool split) {
+    return MetaspaceStep{"_", scheme, split};
+  };
+  EXPECT_EQ(Split({metaspace(PrependScheme::kAlways, true)}, "a  b"), (Words{"_a", "_", "_b"}));
+  EXPECT_EQ(Split({metaspace(PrependScheme::kNever, true)}, "a b"), (Words{"a", "_b"}));
+  EXPECT_EQ(Split({metaspace(PrependScheme::kAlways, false)}, " a b"), Words{"_a_b"});
+  const SplitStep digits{CharacterClass::kNumeric, kIsolated};
+  EXPECT_EQ(Split({digits, metaspace(PrependScheme::kAlways, false)}, "a1 b"),
+            (Words{"_a", "_1", "_b"}));
+  EXPECT_EQ(Split({digits, metaspace(PrependScheme::kFirst, false)}, "a1 b"),
+            (Words{"_a", "1", "_b"}));
 }
 
 TEST(PreTokenizer, BytesThatAreNoUtf8AreWordsOfTheirOwn) {
-  EXPECT_EQ(MustCreate({"[a-z]+"}).Split("ab\xFF\xE2\x82z"),
-            (Words{"ab", "\xFF", "\xE2", "\x82", "z"}));
+  EXPECT_EQ(Split({AtRegex("[a-z]+", kRemoved)}, "ab\xFF\xE2\x82z"),
+            (Words{"\xFF", "\xE2", "\x82"}));
 }
 
-// PCRE2's \s matches U+180E, the White_Space of tokenizers does not.
-TEST(PreTokenizer, TheMongolianVowelSeparatorIsNoSpace) {
-  EXPECT_EQ(MustCreate({"\\s+"}).Split("a\xE1\xA0\x8E"), Words{"a\xE1\xA0\x8E"});
-  EXPECT_EQ(MustCreate({"[^\\s]+"}).Split("a\xE1\xA0\x8E"), Words{"a\xE1\xA0\x8E"});
-  EXPECT_EQ(MustCreate({"\\S+"}).Split("a\xC2\x85"), (Words{"a", "\xC2\x85"}));
-  EXPECT_EQ(MustCreate({"\\\\s"}).Split("\\s "), (Words{"\\s", " "}));  // an escaped backslash
+TEST(PreTokenizer, AnExpressionThatBacktracksForEverIsAnError) {
+  EXPECT_EQ(Split({AtRegex("b|(a+a+)+c")}, "b" + std::string(2000, 'a')),
+            Words{"the tokenizer's regular expression needs too much work for this text"});
 }
 
-TEST(PreTokenizer, APatternThatBacktracksForEverStillGivesAllTheText) {
-  const std::string text = "b" + std::string(2000, 'a');
-  const Words words = MustCreate({"b|(a*)*c"}).Split(text);
-  EXPECT_EQ(words, (Words{"b", std::string_view(text).substr(1)}));
-}
-
-TEST(PreTokenizer, SplitsLongRunsInLinearTime) {
-  const PreTokenizer gpt2 = MustCreate({std::string(kGpt2Pattern)});
-  const std::string spaces(1 << 20, ' ');
-  EXPECT_EQ(gpt2.Split(spaces), Words{spaces});
+TEST(PreTokenizer, SplitsLongTextsInLinearTime) {
   std::string words;
   for (int i = 0; i < 1 << 18; ++i) words += " ab!";
-  EXPECT_EQ(gpt2.Split(words).size(), size_t{1} << 19);
+  EXPECT_EQ(Split({AtRegex(kGpt2Pattern)}, words).size(), size_t{1} << 19);
+  EXPECT_EQ(Split({ByteLevelStep{false, *Regex::Compile(kGpt2Pattern)}}, words).size(),
+            size_t{1} << 19);
 }
 
-TEST(PreTokenizer, RefusesWhatIsNoRegularExpression) {
-  const auto error = PreTokenizer::Create({"a", "(b"}).error();
-  EXPECT_EQ(error.code, ErrorCode::kCorrupt);
-  EXPECT_NE(error.message.find("missing closing parenthesis at byte 2"), std::string::npos)
-      << error.message;
-  EXPECT_FALSE(PreTokenizer::Create({"\\C"}).has_value());  // would stop inside a character
-  EXPECT_FALSE(PreTokenizer::Create({std::string(100'000, 'a')}).has_value());
+TEST(PreTokenizer, ATextCannotGrowWithoutLimit) {
+  EXPECT_EQ(Split(std::vector<PreTokenizerStep>(60, ByteLevelStep{}), "\xC3\xA9"),
+            Words{"the tokenizer's pre-tokenizer makes the text too large"});
 }
 
 }  // namespace

@@ -68,10 +68,22 @@ Result<Tokenizer> Load(const GgufSpec& spec) {
 
 Error LoadError(const GgufSpec& spec) { return testing::ErrorOf(Load(spec)); }
 
+// "\u2581b" is not in the text as it is typed, but the text becomes it.
+TEST(TokenizerFromGguf, UserDefinedPiecesMayComeFromMerging) {
+  TokenizerData data = testing::SmallSentencePiece();
+  const std::string piece = std::string(kSpaceMarker) + "b";
+  const int32_t id = testing::AddToken(data, piece, TokenType::kUserDefined, -1);
+  GgufSpec spec = SentencePieceSpec();
+  spec.SetStrings("tokenizer.ggml.tokens", data.pieces);
+  SetScores(spec, data.scores);
+  SetTypes(spec, data.types);
+  EXPECT_EQ(*Load(spec)->Encode("a b"), (Ids{1, 266, id}));
+}
+
 TEST(TokenizerFromGguf, ReadsSentencePiece) {
   const auto tokenizer = Load(SentencePieceSpec());
   ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
-  EXPECT_EQ(tokenizer->Encode("abc"), (Ids{1, 266, 264}));  // BOS and the space by default
+  EXPECT_EQ(*tokenizer->Encode("abc"), (Ids{1, 266, 264}));  // BOS and the space by default
   EXPECT_EQ(tokenizer->bos_id(), 1);
   EXPECT_EQ(tokenizer->eos_ids(), Ids{2});
 }
@@ -84,7 +96,7 @@ TEST(TokenizerFromGguf, TheFileDecidesWhatIsPutAroundAText) {
   spec.SetU32("tokenizer.ggml.eos_token_id", 260);
   const auto tokenizer = Load(spec);
   ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
-  EXPECT_EQ(tokenizer->Encode("b"), (Ids{261, 260}));
+  EXPECT_EQ(*tokenizer->Encode("b"), (Ids{261, 260}));
   EXPECT_EQ(tokenizer->Decode(Ids{259, 261}), " b");
 }
 
@@ -108,7 +120,8 @@ std::string Words(std::string_view pre, std::string_view text) {
   const auto tokenizer = Load(spec);
   if (!tokenizer) return tokenizer.error().message;
   std::string words;
-  for (int32_t id : tokenizer->Encode(text)) {
+  const Ids ids = *tokenizer->Encode(text);
+  for (int32_t id : ids) {
     words += words.empty() ? "" : "|";
     words += tokenizer->TokenBytes(id);
   }
@@ -148,17 +161,17 @@ TEST(TokenizerFromGguf, ALongRunOfDigitsIsCutInLinearTime) {
   for (const char* pre : {"superbpe", "tiny_aya", "afmoe"}) {
     const auto tokenizer = Load(Gpt2Spec(pre));
     ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
-    EXPECT_EQ(tokenizer->Encode(digits).size(), digits.size()) << pre;
+    EXPECT_EQ(tokenizer->Encode(digits)->size(), digits.size()) << pre;
   }
 }
 
 TEST(TokenizerFromGguf, AMissingPreIsTheDefault) {
   GgufSpec spec = Gpt2Spec("");
   spec.SetU32("tokenizer.ggml.bos_token_id", 262);
-  EXPECT_EQ(Load(spec)->Encode("a"), Ids{'a'});  // no BOS, as there is for llama-bpe
+  EXPECT_EQ(*Load(spec)->Encode("a"), Ids{'a'});  // no BOS, as there is for llama-bpe
   spec = Gpt2Spec("llama-bpe");
   spec.SetU32("tokenizer.ggml.bos_token_id", 262);
-  EXPECT_EQ(Load(spec)->Encode("a"), (Ids{262, 'a'}));
+  EXPECT_EQ(*Load(spec)->Encode("a"), (Ids{262, 'a'}));
 }
 
 TEST(TokenizerFromGguf, AFileWithoutTokenizerIsNotFound) {
@@ -204,15 +217,15 @@ TEST(TokenizerFromGguf, RefusesBadValues) {
   EXPECT_EQ(error([&](GgufSpec& spec) {
               SetScores(spec, {1, 2});
             }),
-            "gguf: the tokenizer has 2 scores for 267 tokens");
+            "gguf: tokenizer: expected 267 scores, one for each token, got 2");
   EXPECT_EQ(error([&](GgufSpec& spec) { SetTypes(spec, {TokenType::kNormal}); }),
-            "gguf: the tokenizer has 1 token types for 267 tokens");
+            "gguf: tokenizer: expected 267 token types, one for each token, got 1");
   EXPECT_EQ(error([&](GgufSpec& spec) {
               std::vector<float> scores = good.scores;
               scores[5] = std::numeric_limits<float>::quiet_NaN();
               SetScores(spec, scores);
             }),
-            "gguf: the score of token 5 is not a number");
+            "gguf: score of token 5: expected a number, got NaN");
   EXPECT_EQ(error([&](GgufSpec& spec) {
               std::vector<TokenType> types = good.types;
               types[5] = static_cast<TokenType>(6);
@@ -224,13 +237,13 @@ TEST(TokenizerFromGguf, RefusesBadValues) {
               pieces[5] = "<0x-1>";
               spec.SetStrings("tokenizer.ggml.tokens", pieces);
             }),
-            "gguf: token 5 is of type byte and spelled \"<0x-1>\", <0x00> to <0xFF> is possible");
+            "gguf: token 5 of type byte: expected <0x00> to <0xFF>, got \"<0x-1>\"");
   EXPECT_EQ(error([&](GgufSpec& spec) {
               spec.Set("tokenizer.ggml.bos_token_id", GgufType::kI32, testing::Packed(-1));
             }),
             "gguf: tokenizer.ggml.bos_token_id: expected a token id, got -1");
   EXPECT_EQ(error([&](GgufSpec& spec) { spec.SetStrings("tokenizer.ggml.tokens", {}); }),
-            "gguf: the tokenizer has 0 tokens, 1 to 2147483647 is possible");
+            "gguf: tokenizer: expected 1 to 2147483647 tokens, got 0");
 }
 
 TEST(TokenizerFromGguf, RefusesBadMerges) {
@@ -243,7 +256,7 @@ TEST(TokenizerFromGguf, RefusesBadMerges) {
   GgufSpec spec = Gpt2Spec("llama-bpe");
   spec.SetStrings("tokenizer.ggml.merges", {"x y"});
   EXPECT_EQ(LoadError(spec).message,
-            "gguf: merge 0 joins \"x\" and \"y\", but these and the result are not all tokens");
+            "gguf: merge 0: expected two tokens that make a third, got \"x\" and \"y\"");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ json ByteLevelJson() {
   json merges = json::array();
   for (const MergeRule& merge : data.merges) merges.push_back(merge.left + " " + merge.right);
   const json split = {{"type", "Split"},
-                      {"pattern", {{"Regex", data.split_patterns[0]}}},
+                      {"pattern", {{"Regex", testing::kSmallSplit}}},
                       {"behavior", "Isolated"},
                       {"invert", false}};
   const json byte_level = {
@@ -95,8 +95,8 @@ Error LoadError(const json& tokenizer, const json& config = nullptr) {
 
 TEST(TokenizerFromHf, ReadsByteLevel) {
   const Tokenizer tokenizer = MustLoad(ByteLevelJson());
-  EXPECT_EQ(tokenizer.Encode("abc a<tool>"), (Ids{258, 259, 263}));
-  EXPECT_EQ(tokenizer.Encode("<|end|>"), Ids{262});
+  EXPECT_EQ(*tokenizer.Encode("abc a<tool>"), (Ids{258, 259, 263}));
+  EXPECT_EQ(*tokenizer.Encode("<|end|>"), Ids{262});
   EXPECT_EQ(tokenizer.Decode(Ids{258, 259, 262, 263}), "abc a<tool>");
   EXPECT_EQ(tokenizer.bos_id(), std::nullopt);
   EXPECT_EQ(tokenizer.eos_ids(), Ids{262});
@@ -104,7 +104,7 @@ TEST(TokenizerFromHf, ReadsByteLevel) {
 
 TEST(TokenizerFromHf, ReadsSpaceMarkersWithByteFallback) {
   const Tokenizer tokenizer = MustLoad(SpaceMarkerJson());
-  EXPECT_EQ(tokenizer.Encode("abc \xC3\xA9"), (Ids{1, 266, 264, 259, 3 + 0xC3, 3 + 0xA9}));
+  EXPECT_EQ(*tokenizer.Encode("abc \xC3\xA9"), (Ids{1, 266, 264, 259, 3 + 0xC3, 3 + 0xA9}));
   EXPECT_EQ(tokenizer.Decode(Ids{1, 266, 264}), "abc");
   EXPECT_EQ(tokenizer.bos_id(), 1);
 }
@@ -113,12 +113,12 @@ TEST(TokenizerFromHf, ReadsMetaspace) {
   json tokenizer = SpaceMarkerJson();
   tokenizer["normalizer"] = nullptr;
   tokenizer["pre_tokenizer"] = Metaspace("first", false);
-  EXPECT_EQ(MustLoad(tokenizer).Encode("b<s>b", {.add_special = false}), (Ids{259, 261, 1, 261}));
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("b<s>b", {.add_special = false}), (Ids{259, 261, 1, 261}));
   tokenizer["pre_tokenizer"] = Metaspace("always", false);
-  EXPECT_EQ(MustLoad(tokenizer).Encode("b<s>b", {.add_special = false}),
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("b<s>b", {.add_special = false}),
             (Ids{259, 261, 1, 259, 261}));
   tokenizer["pre_tokenizer"] = Metaspace("never", true);
-  EXPECT_EQ(MustLoad(tokenizer).Encode(" b", {.add_special = false}), (Ids{259, 261}));
+  EXPECT_EQ(*MustLoad(tokenizer).Encode(" b", {.add_special = false}), (Ids{259, 261}));
   EXPECT_EQ(MustLoad(tokenizer).Decode(Ids{259, 261}), " b");
 }
 
@@ -129,9 +129,9 @@ TEST(TokenizerFromHf, MetaspaceSplitsBeforeEachMarker) {
   tokenizer["model"]["merges"].push_back(json::array({marker, marker}));
   tokenizer["normalizer"] = nullptr;
   tokenizer["pre_tokenizer"] = Metaspace("never", false);
-  EXPECT_EQ(MustLoad(tokenizer).Encode("b  c", kPlain), (Ids{261, 267, 262}));
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("b  c", kPlain), (Ids{261, 267, 262}));
   tokenizer["pre_tokenizer"] = Metaspace("never", true);
-  EXPECT_EQ(MustLoad(tokenizer).Encode("b  c", kPlain), (Ids{261, 259, 259, 262}));
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("b  c", kPlain), (Ids{261, 259, 259, 262}));
 }
 
 TEST(TokenizerFromHf, ReadsDigitsAndStringsToSplitAt) {
@@ -139,22 +139,22 @@ TEST(TokenizerFromHf, ReadsDigitsAndStringsToSplitAt) {
   json& steps = tokenizer["pre_tokenizer"]["pretokenizers"];
   steps[0] = {{"type", "Split"}, {"pattern", {{"String", "a.c"}}}, {"behavior", "Isolated"}};
   // Without the split, abc is one word and one token; "a.c" is no expression that matches it.
-  EXPECT_EQ(MustLoad(tokenizer).Encode("abc", kPlain), Ids{258});
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("abc", kPlain), Ids{258});
   steps[0]["pattern"]["String"] = "b";
-  EXPECT_EQ(MustLoad(tokenizer).Encode("abc", kPlain), (Ids{'a', 'b', 'c'}));
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("abc", kPlain), (Ids{'a', 'b', 'c'}));
   steps[0] = {{"type", "Digits"}, {"individual_digits", true}};
   tokenizer["model"]["vocab"]["12"] = 264;
   tokenizer["model"]["merges"].push_back("1 2");
-  EXPECT_EQ(MustLoad(tokenizer).Encode("12", kPlain), (Ids{'1', '2'}));
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("12", kPlain), (Ids{'1', '2'}));
   steps[0]["individual_digits"] = false;
-  EXPECT_EQ(MustLoad(tokenizer).Encode("12", kPlain), Ids{264});
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("12", kPlain), Ids{264});
 }
 
 TEST(TokenizerFromHf, ByteLevelMayAddASpaceAndSplitAsGpt2) {
   json tokenizer = ByteLevelJson();
   tokenizer["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", true}};
-  EXPECT_EQ(MustLoad(tokenizer).Encode("a", kPlain), Ids{259});
-  EXPECT_EQ(MustLoad(tokenizer).Encode(" a1", kPlain), (Ids{259, '1'}));
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("a", kPlain), Ids{259});
+  EXPECT_EQ(*MustLoad(tokenizer).Encode(" a1", kPlain), (Ids{259, '1'}));
 }
 
 TEST(TokenizerFromHf, TheConfigNamesSpecialTokens) {
@@ -171,10 +171,10 @@ TEST(TokenizerFromHf, TheConfigSwitchesBosAndEos) {
   EXPECT_EQ(MustLoad(SpaceMarkerJson(), config).Encode("a"), (Ids{266, 2}));
   json tokenizer = SpaceMarkerJson();
   tokenizer["post_processor"] = nullptr;
-  EXPECT_EQ(MustLoad(tokenizer).Encode("a"), Ids{266});
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("a"), Ids{266});
   config["add_bos_token"] = true;
   config["add_eos_token"] = nullptr;
-  EXPECT_EQ(MustLoad(tokenizer, config).Encode("a"), (Ids{1, 266}));
+  EXPECT_EQ(*MustLoad(tokenizer, config).Encode("a"), (Ids{1, 266}));
 }
 
 TEST(TokenizerFromHf, HolesInTheVocabularyAreNoTokens) {
@@ -184,7 +184,7 @@ TEST(TokenizerFromHf, HolesInTheVocabularyAreNoTokens) {
   EXPECT_EQ(loaded.vocab_size(), 1001);
   EXPECT_EQ(loaded.TokenBytes(999), "");
   EXPECT_EQ(loaded.Decode(Ids{999, 'a', 1000}), "a");
-  EXPECT_EQ(loaded.Encode("<far>"), Ids{1000});
+  EXPECT_EQ(*loaded.Encode("<far>"), Ids{1000});
 }
 
 struct BadValue {
@@ -198,36 +198,43 @@ TEST(TokenizerFromHf, RefusesWhatItDoesNotDo) {
   using enum ErrorCode;
   const BadValue values[] = {
       {"/model/type", "Unigram", kUnsupported,
-       "model.type is \"Unigram\", only \"BPE\" is possible"},
+       "model.type: expected \"BPE\", got \"Unigram\""},
       {"/model/end_of_word_suffix", "</w>", kUnsupported,
-       "model.end_of_word_suffix is \"</w>\", only \"\" is possible"},
+       "model.end_of_word_suffix: expected \"\", got \"</w>\""},
       {"/normalizer",
-       {{"type", "Lowercase"}},
+       {{"type", "BertNormalizer"}},
        kUnsupported,
-       "normalizer.type is \"Lowercase\", only NFC, "},
+       "normalizer.type: expected ByteLevel, "},
+      {"/normalizer", {{"type", "Nmt"}}, kUnsupported, "StripAccents, got \"Nmt\""},
+      {"/normalizer", {{"type", "Precompiled"}}, kUnsupported, "got \"Precompiled\""},
       {"/pre_tokenizer",
-       {{"type", "Whitespace"}},
+       {{"type", "BertPreTokenizer"}},
        kUnsupported,
-       "pre_tokenizer.type is \"Whitespace\""},
-      {"/pre_tokenizer", nullptr, kUnsupported, "neither byte-level nor with space markers"},
-      {"/pre_tokenizer/pretokenizers/0/behavior", "Removed", kUnsupported,
-       "pre_tokenizer.behavior is \"Removed\""},
-      {"/pre_tokenizer/pretokenizers/1/add_prefix_space", true, kUnsupported,
-       "add_prefix_space is true"},
-      {"/post_processor", {{"type", "BertProcessing"}}, kUnsupported, "\"BertProcessing\""},
+       "WhitespaceSplit, got \"BertPreTokenizer\""},
+      {"/pre_tokenizer/pretokenizers/0/behavior", "Kept", kCorrupt,
+       "pre_tokenizer.behavior: expected Removed, "},
+      {"/post_processor", {{"type", "Other"}}, kUnsupported, "got \"Other\""},
+      {"/post_processor",
+       {{"type", "TemplateProcessing"}, {"single", json::array()}},
+       kUnsupported,
+       "post_processor.single: expected one Sequence, got 0"},
+      {"/decoder", {{"type", "WordPiece"}}, kUnsupported, "got \"WordPiece\""},
       {"/model", json::array(), kCorrupt, "model: expected an object, got an array"},
       {"/model/vocab", nullptr, kCorrupt, "model.vocab is missing"},
       {"/model/merges", 3, kCorrupt, "model.merges: expected an array, got 3"},
-      {"/model/merges/0", "ab", kCorrupt, "a merge is \"ab\", a pair of pieces is wanted"},
-      {"/model/merges/0", {"a", "b", "c"}, kCorrupt, "a merge is an array"},
-      {"/model/merges/0", {"a", 1}, kCorrupt, "a merge is an array"},
-      {"/model/merges/0", "x y", kCorrupt, "merge 0 joins \"x\" and \"y\""},
+      {"/model/merges/0", "ab", kCorrupt, "model.merges: expected pairs of pieces, got \"ab\""},
+      {"/model/merges/0", {"a", "b", "c"}, kCorrupt, "expected pairs of pieces, got an array"},
+      {"/model/merges/0", {"a", 1}, kCorrupt, "expected pairs of pieces, got an array"},
+      {"/model/merges/0", "x y", kCorrupt, "merge 0: expected two tokens that make a third, got \"x\" and \"y\""},
       {"/model/ignore_merges", 1, kCorrupt, "model.ignore_merges: expected true or false, got 1"},
       {"/model/vocab/a", -1, kCorrupt, "the id of \"a\": expected 0 to 1553, got -1"},
       {"/model/vocab/a", 1.5, kCorrupt, "the id of \"a\": expected an integer, got 1.5"},
       {"/model/vocab/a", 1u << 31, kCorrupt, "the id of \"a\": expected 0 to 1553, got 2147483648"},
       {"/model/vocab/a", 98, kCorrupt, "\"a\" and \"b\" have the same id 98"},
-      {"/added_tokens/0/id", 97, kCorrupt, "\"<|end|>\" has the id 97, which is that of \"a\""},
+      {"/added_tokens/1/id", 97, kCorrupt,
+       "added_tokens[1]: expected an id of its own for \"<tool>\", got 97, which is \"a\""},
+      {"/model/unk_token", "none", kCorrupt,
+       "model.unk_token: expected a token of the vocabulary, got \"none\""},
       {"/added_tokens/0/id", nullptr, kCorrupt, "added_tokens[0].id is missing"},
       {"/added_tokens/0/content", nullptr, kCorrupt, "added_tokens[0].content is missing"},
       {"/added_tokens/0", 7, kCorrupt, "added_tokens[0].content is missing"},
@@ -260,26 +267,13 @@ TEST(TokenizerFromHf, RefusesBadTemplates) {
   }
 }
 
-TEST(TokenizerFromHf, RefusesOtherMarkersThanU2581) {
-  json tokenizer = SpaceMarkerJson();
-  tokenizer["normalizer"]["normalizers"][0]["prepend"] = "_";
-  EXPECT_EQ(LoadError(tokenizer).message,
-            "normalizer.prepend is \"_\", only \"\\xe2\\x96\\x81\" is possible");
-  tokenizer = SpaceMarkerJson();
-  tokenizer["normalizer"]["normalizers"][1]["pattern"]["String"] = "x";
-  EXPECT_EQ(LoadError(tokenizer).message,
-            "normalizer.pattern.String is \"x\", only \" \" is possible");
-  tokenizer["normalizer"]["normalizers"][1]["pattern"] = {{"Regex", "x"}};
-  EXPECT_EQ(LoadError(tokenizer).code, ErrorCode::kUnsupported);
-}
-
 TEST(TokenizerFromHf, RefusesBadConfigs) {
   EXPECT_EQ(LoadError(ByteLevelJson(), json::array()).message,
-            "tokenizer_config.json is an array, an object is wanted");
+            "tokenizer_config.json: expected an object, got an array");
   EXPECT_EQ(LoadError(ByteLevelJson(), {{"bos_token", 1}}).message, "bos_token.content is missing");
   EXPECT_EQ(LoadError(ByteLevelJson(), {{"add_bos_token", "yes"}}).message,
             "add_bos_token: expected true or false, got \"yes\"");
-  EXPECT_EQ(LoadError("text").message, "tokenizer.json is \"text\", an object is wanted");
+  EXPECT_EQ(LoadError("text").message, "tokenizer.json: expected an object, got \"text\"");
 }
 
 TEST(TokenizerFromHf, ReadsFilesAndNamesThem) {
@@ -292,11 +286,8 @@ TEST(TokenizerFromHf, ReadsFilesAndNamesThem) {
   EXPECT_EQ(tokenizer->eos_ids(), Ids{2});
   EXPECT_EQ(TokenizerFromHf(folder / "none.json", std::nullopt).error().code, ErrorCode::kNotFound);
   testing::WriteFile(folder / "tokenizer.json", "{}");
-  EXPECT_EQ(
-      TokenizerFromHf(folder / "tokenizer.json", std::nullopt).error().message,
-      (folder / "tokenizer.json") +
-          ": the tokenizer is neither byte-level nor with space markers, only either byte-level "
-          "or with space markers is possible");
+  EXPECT_EQ(TokenizerFromHf(folder / "tokenizer.json", std::nullopt).error().message,
+            (folder / "tokenizer.json") + ": model is missing");
 }
 
 }  // namespace

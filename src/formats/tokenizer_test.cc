@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -37,45 +36,45 @@ std::string CreateError(TokenizerData data) {
 TEST(SentencePiece, JoinsTheBestScoresFirst) {
   const Tokenizer tokenizer = MustCreate(SmallSentencePiece());
   // space 259, a 260, b 261, c 262, ab 263 (-3), bc 264 (-2), abc 265 (-5), space + a 266 (-4)
-  EXPECT_EQ(tokenizer.Encode("b", kPlain), (Ids{259, 261}));
-  EXPECT_EQ(tokenizer.Encode("a", kPlain), (Ids{266}));
-  EXPECT_EQ(tokenizer.Encode("ab", kPlain), (Ids{259, 263}));   // ab before space + a
-  EXPECT_EQ(tokenizer.Encode("abc", kPlain), (Ids{266, 264}));  // bc, then space + a
-  EXPECT_EQ(tokenizer.Encode("babc", kPlain), (Ids{259, 261, 265}));
+  EXPECT_EQ(*tokenizer.Encode("b", kPlain), (Ids{259, 261}));
+  EXPECT_EQ(*tokenizer.Encode("a", kPlain), (Ids{266}));
+  EXPECT_EQ(*tokenizer.Encode("ab", kPlain), (Ids{259, 263}));   // ab before space + a
+  EXPECT_EQ(*tokenizer.Encode("abc", kPlain), (Ids{266, 264}));  // bc, then space + a
+  EXPECT_EQ(*tokenizer.Encode("babc", kPlain), (Ids{259, 261, 265}));
 }
 
 TEST(SentencePiece, AddsASpaceBeforeEachStretchButNotToNothing) {
   const Tokenizer tokenizer = MustCreate(SmallSentencePiece());
-  EXPECT_EQ(tokenizer.Encode(""), Ids{1});
-  EXPECT_EQ(tokenizer.Encode(" ", kPlain), (Ids{259, 259}));
-  EXPECT_EQ(tokenizer.Encode("a</s>a"), (Ids{1, 266, 2, 266}));
+  EXPECT_EQ(*tokenizer.Encode(""), Ids{1});
+  EXPECT_EQ(*tokenizer.Encode(" ", kPlain), (Ids{259, 259}));
+  EXPECT_EQ(*tokenizer.Encode("a</s>a"), (Ids{1, 266, 2, 266}));
 }
 
 TEST(SentencePiece, SpellsWhatItLacksByBytes) {
   const Tokenizer tokenizer = MustCreate(SmallSentencePiece());
-  EXPECT_EQ(tokenizer.Encode("\xC3\xA9\xFF", kPlain), (Ids{259, 3 + 0xC3, 3 + 0xA9, 3 + 0xFF}));
+  EXPECT_EQ(*tokenizer.Encode("\xC3\xA9\xFF", kPlain), (Ids{259, 3 + 0xC3, 3 + 0xA9, 3 + 0xFF}));
 }
 
 TEST(SentencePiece, SaysUnknownWhereABytePieceIsMissing) {
   TokenizerData data = SmallSentencePiece();
   data.types[3 + 0xA9] = TokenType::kUnused;
-  EXPECT_EQ(MustCreate(data).Encode("\xC3\xA9", kPlain), (Ids{259, 0}));
+  EXPECT_EQ(*MustCreate(data).Encode("\xC3\xA9", kPlain), (Ids{259, 0}));
   data.unknown_id = std::nullopt;
-  EXPECT_EQ(MustCreate(data).Encode("\xC3\xA9", kPlain), Ids{259});
+  EXPECT_EQ(*MustCreate(data).Encode("\xC3\xA9", kPlain), Ids{259});
 }
 
 TEST(SentencePiece, ControlTokensAreNotReadFromTextUnlessAsked) {
   TokenizerData data = SmallSentencePiece();
   for (const char* piece : {"<", "s", ">", "s>"}) AddToken(data, piece, TokenType::kNormal);
   const Tokenizer tokenizer = MustCreate(data);
-  EXPECT_EQ(tokenizer.Encode("<s>", kPlain), (Ids{259, 267, 270}));
-  EXPECT_EQ(tokenizer.Encode("<s>", {.add_special = false, .parse_special = true}), Ids{1});
+  EXPECT_EQ(*tokenizer.Encode("<s>", kPlain), (Ids{259, 267, 270}));
+  EXPECT_EQ(*tokenizer.Encode("<s>", {.add_special = false, .parse_special = true}), Ids{1});
 }
 
 TEST(SentencePiece, DecodesBackWithoutTheSpaceThatItAdded) {
   const Tokenizer tokenizer = MustCreate(SmallSentencePiece());
   for (const std::string text : {"", " ", "a b", "  abc", "\xC3\xA9", "\xFF\xFE", "a\nb "}) {
-    EXPECT_EQ(tokenizer.Decode(tokenizer.Encode(text)), text);
+    EXPECT_EQ(tokenizer.Decode(*tokenizer.Encode(text)), text);
   }
 }
 
@@ -83,7 +82,7 @@ TEST(SentencePiece, ALineOfOneLetterIsNotQuadratic) {
   const Tokenizer tokenizer = MustCreate(SmallSentencePiece());
   std::string text;
   while (text.size() < 1 << 18) text += "abc";
-  EXPECT_EQ(tokenizer.Encode(text, kPlain).size(), text.size() / 3 + 1);
+  EXPECT_EQ(tokenizer.Encode(text, kPlain)->size(), text.size() / 3 + 1);
 }
 
 TEST(Detokenizer, StripsTheSpaceAtTheStartOfATextAlone) {
@@ -99,36 +98,36 @@ TEST(Detokenizer, StripsTheSpaceAtTheStartOfATextAlone) {
 TEST(ByteLevel, JoinsTheFirstMergesFirst) {
   const Tokenizer tokenizer = MustCreate(SmallByteLevel());
   // bc 256, ab 257, abc 258, space + a 259, aa 260, aaaa 261
-  EXPECT_EQ(tokenizer.Encode("abc", kPlain), Ids{258});
-  EXPECT_EQ(tokenizer.Encode("ab", kPlain), Ids{257});
-  EXPECT_EQ(tokenizer.Encode("aaaaa", kPlain), (Ids{261, 'a'}));
-  EXPECT_EQ(tokenizer.Encode("x abc", kPlain), (Ids{'x', ' ', 258}));
-  EXPECT_EQ(tokenizer.Encode("b\xC3\xA9", kPlain), (Ids{'b', 0xC3, 0xA9}));
+  EXPECT_EQ(*tokenizer.Encode("abc", kPlain), Ids{258});
+  EXPECT_EQ(*tokenizer.Encode("ab", kPlain), Ids{257});
+  EXPECT_EQ(*tokenizer.Encode("aaaaa", kPlain), (Ids{261, 'a'}));
+  EXPECT_EQ(*tokenizer.Encode("x abc", kPlain), (Ids{'x', ' ', 258}));
+  EXPECT_EQ(*tokenizer.Encode("b\xC3\xA9", kPlain), (Ids{'b', 0xC3, 0xA9}));
 }
 
 TEST(ByteLevel, MergesDoNotCrossWords) {
   TokenizerData data = SmallByteLevel();
-  EXPECT_EQ(MustCreate(data).Encode("a1bc", kPlain), (Ids{'a', '1', 256}));
-  data.merges.insert(data.merges.begin(), {"a", "1"});
+  EXPECT_EQ(*MustCreate(data).Encode("a1bc", kPlain), (Ids{'a', '1', 256}));
+  data.merges.insert(data.merges.begin(), MergeRule{"a", "1"});
   const int32_t a1 = AddToken(data, "a1", TokenType::kNormal);
-  EXPECT_EQ(MustCreate(data).Encode("a1", kPlain), (Ids{'a', '1'}));
-  data.split_patterns = {};
-  EXPECT_EQ(MustCreate(data).Encode("a1", kPlain), Ids{a1});
+  EXPECT_EQ(*MustCreate(data).Encode("a1", kPlain), (Ids{'a', '1'}));
+  data.pretokenizer = {ByteLevelStep{}};
+  EXPECT_EQ(*MustCreate(data).Encode("a1", kPlain), Ids{a1});
 }
 
 TEST(ByteLevel, WholeWordsNeedNoMergesWhereTheTokenizerSaysSo) {
   TokenizerData data = SmallByteLevel();
   const int32_t cab = AddToken(data, "cab", TokenType::kNormal);
-  EXPECT_EQ(MustCreate(data).Encode("cab", kPlain), (Ids{'c', 257}));
+  EXPECT_EQ(*MustCreate(data).Encode("cab", kPlain), (Ids{'c', 257}));
   data.whole_words_first = true;
-  EXPECT_EQ(MustCreate(data).Encode("cab", kPlain), Ids{cab});
+  EXPECT_EQ(*MustCreate(data).Encode("cab", kPlain), Ids{cab});
 }
 
 TEST(ByteLevel, UserDefinedTokensAreAlwaysRead) {
   const Tokenizer tokenizer = MustCreate(SmallByteLevel());
-  EXPECT_EQ(tokenizer.Encode("a<tool>a", kPlain), (Ids{'a', 263, 'a'}));
-  EXPECT_EQ(tokenizer.Encode("<|end|>").size(), 1u);
-  EXPECT_EQ(tokenizer.Encode("<|end|>", kPlain).size(), 7u);
+  EXPECT_EQ(*tokenizer.Encode("a<tool>a", kPlain), (Ids{'a', 263, 'a'}));
+  EXPECT_EQ(tokenizer.Encode("<|end|>")->size(), 1u);
+  EXPECT_EQ(tokenizer.Encode("<|end|>", kPlain)->size(), 7u);
   EXPECT_EQ(tokenizer.Decode(Ids{'a', 263, 262, 'a'}), "a<tool>a");
 }
 
@@ -139,13 +138,13 @@ TEST(ByteLevel, AnyBytesDecodeBack) {
     std::string text(random() % 40, '\0');
     constexpr std::string_view kBytes = "aabbc  1\n\t!\xC3\xA9\xE2\x82\xAC\xFF\x80<\0";
     for (char& byte : text) byte = kBytes[random() % kBytes.size()];
-    EXPECT_EQ(tokenizer.Decode(tokenizer.Encode(text, kPlain)), text);
+    EXPECT_EQ(tokenizer.Decode(*tokenizer.Encode(text, kPlain)), text);
   }
 }
 
 TEST(ByteLevel, ALineOfOneLetterIsNotQuadratic) {
   const Tokenizer tokenizer = MustCreate(SmallByteLevel());
-  EXPECT_EQ(tokenizer.Encode(std::string(1 << 18, 'a'), kPlain), Ids(1 << 16, 261));
+  EXPECT_EQ(*tokenizer.Encode(std::string(1 << 18, 'a'), kPlain), Ids(1 << 16, 261));
 }
 
 TEST(RankedSpaceMarkers, EncodesAsLlama2InHuggingFace) {
@@ -154,8 +153,28 @@ TEST(RankedSpaceMarkers, EncodesAsLlama2InHuggingFace) {
   data.scores.clear();
   const std::string marker(kSpaceMarker);
   data.merges = {{"b", "c"}, {marker, "a"}};
-  EXPECT_EQ(MustCreate(data).Encode("abc \xC3\xA9", kPlain),
+  EXPECT_EQ(*MustCreate(data).Encode("abc \xC3\xA9", kPlain),
             (Ids{266, 264, 259, 3 + 0xC3, 3 + 0xA9}));
+}
+
+TEST(RankedSpaceMarkers, CharactersThatAreNothingVanishBeforeMerging) {
+  TokenizerData data = SmallSentencePiece();
+  data.merge_order = MergeOrder::kByRank;
+  data.unknown_id = std::nullopt;
+  for (TokenType& type : data.types) {
+    if (type == TokenType::kByte) type = TokenType::kUnused;
+  }
+  data.merges = {{"b", "c"}};
+  EXPECT_EQ(*MustCreate(data).Encode("bxc", kPlain), (Ids{259, 264}));
+}
+
+TEST(RankedSpaceMarkers, OfDuplicateMergesOneCounts) {
+  TokenizerData data = SmallSentencePiece();
+  data.merge_order = MergeOrder::kByRank;
+  data.merges = {{"a", "b"}, {"b", "c"}, {"a", "b"}};
+  EXPECT_EQ(*MustCreate(data).Encode("abc", kPlain), (Ids{259, 260, 264}));
+  data.duplicate_merges = DuplicateMerges::kFirstCounts;
+  EXPECT_EQ(*MustCreate(data).Encode("abc", kPlain), (Ids{259, 263, 262}));
 }
 
 TEST(RankedSpaceMarkers, FusesUnknownNeighbours) {
@@ -165,38 +184,51 @@ TEST(RankedSpaceMarkers, FusesUnknownNeighbours) {
   for (TokenType& type : data.types) {
     if (type == TokenType::kByte) type = TokenType::kUnused;
   }
-  EXPECT_EQ(MustCreate(data).Encode("xyaz", kPlain), (Ids{259, 0, 0, 260, 0}));
+  EXPECT_EQ(*MustCreate(data).Encode("xyaz", kPlain), (Ids{259, 0, 0, 260, 0}));
   data.fuse_unknown = true;
-  EXPECT_EQ(MustCreate(data).Encode("xyaz", kPlain), (Ids{259, 0, 260, 0}));
+  EXPECT_EQ(*MustCreate(data).Encode("xyaz", kPlain), (Ids{259, 0, 260, 0}));
 }
 
-TEST(Tokenizer, SpacePrefixFollowsItsRule) {
+TEST(Tokenizer, MetaspacePutsItsMarkerByItsScheme) {
   TokenizerData data = SmallSentencePiece();
-  const auto ids = [&](SpacePrefix prefix, std::string_view text) {
-    data.space_prefix = prefix;
-    return MustCreate(data).Encode(text, {.add_special = false, .parse_special = true});
+  data.normalizer = {};
+  const std::string marker(kSpaceMarker);
+  const auto ids = [&](PrependScheme scheme, std::string_view text) {
+    data.pretokenizer = {MetaspaceStep{marker, scheme, /*split=*/false}};
+    return *MustCreate(data).Encode(text, {.add_special = false, .parse_special = true});
   };
   const std::string_view bb = "b</s>b";
-  EXPECT_EQ(ids(SpacePrefix::kNone, bb), (Ids{261, 2, 261}));
-  EXPECT_EQ(ids(SpacePrefix::kEveryStretch, bb), (Ids{259, 261, 2, 259, 261}));
-  EXPECT_EQ(ids(SpacePrefix::kEveryStretchUnlessSpace, bb), (Ids{259, 261, 2, 259, 261}));
-  EXPECT_EQ(ids(SpacePrefix::kTextStartUnlessSpace, bb), (Ids{259, 261, 2, 261}));
-  EXPECT_EQ(ids(SpacePrefix::kTextStartUnlessSpace, "</s>b"), (Ids{2, 261}));
-  EXPECT_EQ(ids(SpacePrefix::kEveryStretch, " b"), (Ids{259, 259, 261}));
-  EXPECT_EQ(ids(SpacePrefix::kEveryStretchUnlessSpace, " b"), (Ids{259, 261}));
-  EXPECT_EQ(ids(SpacePrefix::kEveryStretchUnlessSpace,
-                "\xE2\x96\x81"
-                "b"),
-            (Ids{259, 261}));
-  EXPECT_EQ(ids(SpacePrefix::kTextStartUnlessSpace, " b"), (Ids{259, 261}));
+  EXPECT_EQ(ids(PrependScheme::kNever, bb), (Ids{261, 2, 261}));
+  EXPECT_EQ(ids(PrependScheme::kAlways, bb), (Ids{259, 261, 2, 259, 261}));
+  EXPECT_EQ(ids(PrependScheme::kFirst, bb), (Ids{259, 261, 2, 261}));
+  EXPECT_EQ(ids(PrependScheme::kFirst, "</s>b"), (Ids{2, 261}));
+  EXPECT_EQ(ids(PrependScheme::kAlways, " b"), (Ids{259, 261}));
+  EXPECT_EQ(ids(PrependScheme::kAlways, marker + "b"), (Ids{259, 261}));
+  EXPECT_EQ(ids(PrependScheme::kFirst, " b"), (Ids{259, 261}));
+}
+
+// The first scheme is for the first piece alone, and only where it is the start of the text.
+TEST(Tokenizer, MetaspaceFirstKnowsTheStartOfTheText) {
+  TokenizerData data = SmallSentencePiece();
+  data.normalizer = {};
+  const MetaspaceStep metaspace{std::string(kSpaceMarker), PrependScheme::kFirst, /*split=*/false};
+  data.pretokenizer = {SplitStep{*TextPattern::FromString("b")}, metaspace};
+  EXPECT_EQ(*MustCreate(data).Encode("bc", kPlain), (Ids{259, 261, 262}));
+  data.pretokenizer = {SplitStep{CharacterClass::kWhiteSpace, SplitBehavior::kRemoved}, metaspace};
+  EXPECT_EQ(*MustCreate(data).Encode("b c", kPlain), (Ids{259, 261, 262}));
+  EXPECT_EQ(*MustCreate(data).Encode(" b", kPlain), Ids{261});
+  data.normalizer = {StripStep{true, true}};
+  data.pretokenizer = {metaspace};
+  EXPECT_EQ(*MustCreate(data).Encode("b ", kPlain), (Ids{259, 261}));
+  EXPECT_EQ(*MustCreate(data).Encode(" b ", kPlain), Ids{261});
 }
 
 TEST(Tokenizer, PutsSpecialTokensAroundATextWhenAsked) {
   TokenizerData data = SmallSentencePiece();
   data.suffix_ids = {2};
   const Tokenizer tokenizer = MustCreate(data);
-  EXPECT_EQ(tokenizer.Encode("a"), (Ids{1, 266, 2}));
-  EXPECT_EQ(tokenizer.Encode("a", {.add_special = false}), (Ids{266}));
+  EXPECT_EQ(*tokenizer.Encode("a"), (Ids{1, 266, 2}));
+  EXPECT_EQ(*tokenizer.Encode("a", {.add_special = false}), (Ids{266}));
 }
 
 TEST(Tokenizer, KnowsAllTokensThatEndAGeneration) {
@@ -218,10 +250,10 @@ TEST(Tokenizer, IdsThatAreNoTokensStandForNothing) {
 TEST(Tokenizer, RefusesContradictions) {
   TokenizerData data = SmallSentencePiece();
   data.scores.pop_back();
-  EXPECT_EQ(CreateError(data), "the tokenizer has 266 scores for 267 tokens");
+  EXPECT_EQ(CreateError(data), "tokenizer: expected 267 scores, one for each token, got 266");
   data = SmallSentencePiece();
   data.scores[260] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(CreateError(data), "the score of token 260 is not a number");
+  EXPECT_EQ(CreateError(data), "score of token 260: expected a number, got NaN");
   data = SmallSentencePiece();
   data.bos_id = 267;
   EXPECT_EQ(CreateError(data), "the BOS token: expected 0 to 266, got 267");
@@ -231,10 +263,8 @@ TEST(Tokenizer, RefusesContradictions) {
   data = SmallByteLevel();
   data.merges[1].right = "zz";
   EXPECT_EQ(CreateError(data),
-            "merge 1 joins \"a\" and \"zz\", but these and the result are not all tokens");
+            "merge 1: expected two tokens that make a third, got \"a\" and \"zz\"");
   data = SmallByteLevel();
-  data.split_patterns = {"["};
-  EXPECT_NE(CreateError(data).find("regular expression"), std::string::npos);
 }
 
 // The definition, at quadratic cost: while any two neighbours make a piece, join those with the
@@ -270,13 +300,19 @@ TEST(SentencePiece, AgreesWithTheDefinitionOnRandomVocabularies) {
       }
       scores.emplace(piece, -static_cast<float>(random() % 5));
     }
-    for (const auto& [piece, score] : scores) AddToken(data, piece, TokenType::kNormal, score);
+    testing::UseSpaceMarkers(data);
+    for (const auto& [piece, score] : scores) {
+      std::string marked;
+      for (const char c : piece) marked += c == ' ' ? std::string(kSpaceMarker) : std::string(1, c);
+      AddToken(data, marked, TokenType::kNormal, score);
+    }
     const Tokenizer tokenizer = MustCreate(data);
     std::vector<std::string> symbols(1 + random() % 30);
     std::string text;
     for (std::string& symbol : symbols) text += symbol = "ab "[random() % 3];
     std::vector<std::string> tokens;
-    for (int32_t id : tokenizer.Encode(text)) tokens.emplace_back(tokenizer.TokenBytes(id));
+    const Ids ids = *tokenizer.Encode(text);
+    for (int32_t id : ids) tokens.emplace_back(tokenizer.TokenBytes(id));
     EXPECT_EQ(tokens, JoinBySearch(symbols, scores)) << "round " << round << ": " << text;
   }
 }

@@ -15,37 +15,49 @@
 // Small vocabularies by hand, for tests and fuzzers.
 namespace kvick::testing {
 
-// GPT-2's spelling of bytes, the inverse of BytesOfByteLevel.
 inline std::string SpellByteLevel(std::string_view bytes) {
   std::string piece;
-  for (unsigned char byte : bytes) {
-    // The character whose number is lowest among those that spell the byte: there is one.
-    for (int character = 0x21; character < 0x144; ++character) {
-      std::string spelled;
-      if (character >= 0x80) spelled += static_cast<char>(0xC0 | character >> 6);
-      spelled += static_cast<char>(character < 0x80 ? character : 0x80 | (character & 0x3F));
-      if (BytesOfByteLevel(spelled) == std::string(1, static_cast<char>(byte))) {
-        piece += spelled;
-        break;
-      }
-    }
-  }
+  SpellBytes(bytes, piece);
   return piece;
 }
 
 inline int32_t AddToken(TokenizerData& data, std::string piece, TokenType type, float score = 0) {
+  const auto id = static_cast<int32_t>(data.pieces.size());
+  const bool is_added = type == TokenType::kControl || type == TokenType::kUnknown ||
+                        type == TokenType::kUserDefined;
+  if (is_added) {
+    AddedToken& token = data.added_tokens.emplace_back();
+    token.id = id;
+    token.content = piece;
+    token.special = type != TokenType::kUserDefined;
+  }
   data.pieces.push_back(std::move(piece));
   data.types.push_back(type);
+  data.in_model.push_back(type == TokenType::kNormal);
   if (data.merge_order == MergeOrder::kByScore) data.scores.push_back(score);
-  return static_cast<int32_t>(data.pieces.size()) - 1;
+  return id;
+}
+
+// Spaces as markers, and back.
+inline void UseSpaceMarkers(TokenizerData& data) {
+  const std::string marker(kSpaceMarker);
+  data.normalizer = {ReplaceStep{*TextPattern::FromString(" "), marker}};
+  data.decoder.steps = {ReplaceStep{*TextPattern::FromString(marker), " "}, ByteFallbackStep{}};
+}
+
+// A marker before each stretch of text, which decoding removes at the start.
+inline void PrependSpaceMarker(TokenizerData& data) {
+  data.normalizer.insert(data.normalizer.begin(), PrependStep{std::string(kSpaceMarker)});
+  data.decoder.strip_content = " ";
+  data.decoder.max_start_strips = 1;
 }
 
 // As Llama 2 numbers them: <unk> 0, <s> 1, </s> 2, bytes 3 to 258, then normal pieces from 259 on:
 // space, a, b, c, ab, bc, abc, space + a.
 inline TokenizerData SmallSentencePiece() {
   TokenizerData data;
-  data.space_prefix = SpacePrefix::kEveryStretch;
-  data.strips_leading_space = true;
+  UseSpaceMarkers(data);
+  PrependSpaceMarker(data);
   data.unknown_id = AddToken(data, "<unk>", TokenType::kUnknown);
   data.bos_id = AddToken(data, "<s>", TokenType::kControl);
   data.eos_id = AddToken(data, "</s>", TokenType::kControl);
@@ -61,13 +73,16 @@ inline TokenizerData SmallSentencePiece() {
   return data;
 }
 
+inline constexpr std::string_view kSmallSplit =
+    R"( ?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
 // Byte tokens 0 to 255, then merges: 256 "bc", 257 "ab", 258 "abc" (from "a" and "bc"), 259 " a",
 // 260 "aa", 261 "aaaa"; then the control token <|end|> 262 and the user-defined token <tool> 263.
 inline TokenizerData SmallByteLevel() {
   TokenizerData data;
-  data.spelling = PieceSpelling::kByteLevel;
   data.merge_order = MergeOrder::kByRank;
-  data.split_patterns = {R"( ?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
+  data.pretokenizer = {SplitStep{*TextPattern::FromRegex(kSmallSplit)}, ByteLevelStep{}};
+  data.decoder.steps = {SpelledBytesStep{}};
   for (int byte = 0; byte < 256; ++byte) {
     AddToken(data, SpellByteLevel(std::string(1, static_cast<char>(byte))), TokenType::kNormal);
   }

@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "formats/piece_spelling.h"
-#include "formats/special_tokens.h"
 #include "formats/tokenizer_testing.h"
 
 namespace kvick {
@@ -24,88 +25,66 @@ TEST(PieceSpelling, BytePiecesAreTwoHexadecimalDigits) {
 }
 
 TEST(PieceSpelling, ByteLevelSpellsEachByteByOneCharacter) {
-  EXPECT_EQ(BytesOfByteLevel("\xC4\xA0the"), " the");  // U+0120 is the space
-  EXPECT_EQ(BytesOfByteLevel("\xC4\x8A"), "\n");       // U+010A
-  EXPECT_EQ(BytesOfByteLevel("\xC5\x83"), "\xAD");     // U+0143, the last one
-  EXPECT_EQ(BytesOfByteLevel("\xC3\xBF"), "\xFF");
+  EXPECT_EQ(SpelledBytes("\xC4\xA0the"), " the");  // U+0120 is the space
+  EXPECT_EQ(SpelledBytes("\xC4\x8A"), "\n");       // U+010A
+  EXPECT_EQ(SpelledBytes("\xC5\x83"), "\xAD");     // U+0143, the last one
+  EXPECT_EQ(SpelledBytes("\xC3\xBF"), "\xFF");
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
-  EXPECT_EQ(BytesOfByteLevel(SpellByteLevel(all)), all);
+  EXPECT_EQ(SpelledBytes(SpellByteLevel(all)), all);
 }
 
 TEST(PieceSpelling, ByteLevelHasNoOtherCharacters) {
   for (const char* piece :
        {" ", "a b", "\n", "\xC5\x84", "\xC3", "\xC3z", "\xE2\x82\xAC", "\xFF"}) {
-    EXPECT_EQ(BytesOfByteLevel(piece), std::nullopt) << piece;
+    EXPECT_EQ(SpelledBytes(piece), std::nullopt) << piece;
   }
 }
 
-TEST(PieceSpelling, SpaceMarkersAreSpaces) {
-  EXPECT_EQ(SpacesOfMarkers("\xE2\x96\x81to\xE2\x96\x81\xE2\x96\x81"), " to  ");
-  EXPECT_EQ(SpacesOfMarkers("to be"), "to be");
+TokenizerData Data(std::vector<std::string> pieces, std::vector<TokenType> types) {
+  TokenizerData data;
+  for (const TokenType type : types) data.in_model.push_back(type == kNormal);
+  data.in_model.resize(pieces.size());
+  data.pieces = std::move(pieces);
+  data.types = std::move(types);
+  return data;
 }
 
-TEST(Vocabulary, FindsNormalTokensByTheirBytes) {
-  const auto vocabulary = *Vocabulary::Create({"<s>", "\xE2\x96\x81x", "x", "<0x41>", "x", ""},
-                                              {kControl, kNormal, kNormal, kByte, kNormal, kNormal},
-                                              PieceSpelling::kSpaceMarkers);
-  EXPECT_EQ(vocabulary.Find(" x"), 1);
-  EXPECT_EQ(vocabulary.Find("x"), 2);  // the first of two
+TEST(Vocabulary, FindsTokensOfTheModelByTheirPiece) {
+  TokenizerData data = Data({"<s>", "xy", "\xC3\xA9", "<0x41>", "xy", "", "A"},
+                            {kControl, kNormal, kNormal, kByte, kNormal, kNormal, kUserDefined});
+  const auto vocabulary = *Vocabulary::Create(data);
+  EXPECT_EQ(vocabulary.Find("xy"), 1);  // the first of two
+  EXPECT_EQ(vocabulary.FindCharacter("\xC3\xA9"), 2);
   EXPECT_EQ(vocabulary.Find("<s>"), kNoToken);
-  EXPECT_EQ(vocabulary.Find("A"), kNoToken);
+  EXPECT_EQ(vocabulary.FindCharacter("A"), kNoToken);
   EXPECT_EQ(vocabulary.Find(""), kNoToken);
   EXPECT_EQ(vocabulary.ByteToken('A'), 3);
   EXPECT_EQ(vocabulary.ByteToken('\xFF'), kNoToken);
-  EXPECT_EQ(vocabulary.bytes(3), "A");
 }
 
 TEST(Vocabulary, SurvivesAMove) {
-  auto vocabulary = *Vocabulary::Create({"short", std::string(100, 'l')}, {kNormal, kNormal},
-                                        PieceSpelling::kSpaceMarkers);
+  TokenizerData data = Data({"short", std::string(100, 'l')}, {kNormal, kNormal});
+  auto vocabulary = *Vocabulary::Create(data);
   const Vocabulary moved = std::move(vocabulary);
   EXPECT_EQ(moved.Find("short"), 0);
   EXPECT_EQ(moved.Find(std::string(100, 'l')), 1);
 }
 
 std::string CreateError(std::vector<std::string> pieces, std::vector<TokenType> types) {
-  const auto vocabulary =
-      Vocabulary::Create(std::move(pieces), std::move(types), PieceSpelling::kSpaceMarkers);
+  TokenizerData data = Data(std::move(pieces), std::move(types));
+  const auto vocabulary = Vocabulary::Create(data);
   return vocabulary ? "no error" : vocabulary.error().message;
 }
 
 TEST(Vocabulary, RefusesContradictions) {
-  EXPECT_EQ(CreateError({}, {}), "the tokenizer has 0 tokens, 1 to 2147483647 is possible");
-  EXPECT_EQ(CreateError({"a", "b"}, {kNormal}), "the tokenizer has 1 token types for 2 tokens");
+  EXPECT_EQ(CreateError({}, {}), "tokenizer: expected 1 to 2147483647 tokens, got 0");
+  EXPECT_EQ(CreateError({"a", "b"}, {kNormal}),
+            "tokenizer: expected 2 token types, one for each token, got 1");
   EXPECT_EQ(CreateError({"a", "<0x-1>"}, {kNormal, kByte}),
-            "token 1 is of type byte and spelled \"<0x-1>\", <0x00> to <0xFF> is possible");
+            "token 1 of type byte: expected <0x00> to <0xFF>, got \"<0x-1>\"");
   EXPECT_EQ(CreateError({"<0xZZ>"}, {kByte}),
-            "token 0 is of type byte and spelled \"<0xZZ>\", <0x00> to <0xFF> is possible");
-}
-
-TEST(SpecialTokens, TheLeftmostAndThereTheLongestMatches) {
-  const auto vocabulary =
-      *Vocabulary::Create({"<a", "<a>", "<a><", "a>", "<user>", "<unk>"},
-                          {kControl, kControl, kControl, kControl, kUserDefined, kUnknown},
-                          PieceSpelling::kSpaceMarkers);
-  const auto matcher = *SpecialTokenMatcher::Create(vocabulary);
-  const auto find = [&](std::string_view text, size_t from, SpecialTokens which) {
-    const auto match = matcher.FindNext(text, from, which);
-    return match ? fmt::format("{} [{}, {})", match->id, match->begin, match->end) : "none";
-  };
-  EXPECT_EQ(find("x<a>", 0, SpecialTokens::kAll), "1 [1, 4)");
-  EXPECT_EQ(find("x<a>", 2, SpecialTokens::kAll), "3 [2, 4)");
-  EXPECT_EQ(find("<a><user>", 0, SpecialTokens::kAll), "2 [0, 4)");
-  EXPECT_EQ(find("<a><user>", 0, SpecialTokens::kUserDefinedOnly), "4 [3, 9)");
-  EXPECT_EQ(find("<unk>", 0, SpecialTokens::kAll), "5 [0, 5)");
-  EXPECT_EQ(find("<unk>", 0, SpecialTokens::kUserDefinedOnly), "none");
-  EXPECT_EQ(find("<", 0, SpecialTokens::kAll), "none");
-  EXPECT_EQ(find("", 0, SpecialTokens::kAll), "none");
-}
-
-TEST(SpecialTokens, RefusesVeryLongOnes) {
-  const auto vocabulary =
-      *Vocabulary::Create({std::string(1025, 'a')}, {kControl}, PieceSpelling::kSpaceMarkers);
-  EXPECT_EQ(SpecialTokenMatcher::Create(vocabulary).error().code, ErrorCode::kUnsupported);
+            "token 0 of type byte: expected <0x00> to <0xFF>, got \"<0xZZ>\"");
 }
 
 }  // namespace
