@@ -78,8 +78,12 @@ std::vector<std::string> FuzzSeeds() {
 "add_bos_token": true, "add_eos_token": true, "tokenizer_class": "LlamaTokenizer",
 "added_tokens_decoder": {"4": {"content": "ab", "lstrip": true}, "9": {"content": "  "}}})";
   const std::string separator(1, '\0');
-  return {byte_level, byte_level + separator + config, space_markers + separator + config,
-          metaspace + separator + config, steps, steps + separator + config};
+  return {byte_level,
+          byte_level + separator + config,
+          space_markers + separator + config,
+          metaspace + separator + config,
+          steps,
+          steps + separator + config};
 }
 
 }  // namespace kvick

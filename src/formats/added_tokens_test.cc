@@ -91,10 +91,10 @@ TEST(AddedTokens, SingleWordsHaveNoWordCharacterBeside) {
   tokens[0].single_word = true;
   EXPECT_EQ(Parts(tokens, "zqx azqx zqx_ zqx."), "zqx=0| azqx zqx_ |zqx=0|.");
   EXPECT_EQ(Parts(tokens, "\xC3\xA9zqx"), "\xC3\xA9zqx");
-  EXPECT_EQ(Parts(tokens, "zqx\xCC\x81"), "zqx\xCC\x81");                      // a mark
-  EXPECT_EQ(Parts(tokens, "\xE2\x80\x8Dzqx"), "\xE2\x80\x8Dzqx");              // a joiner
-  EXPECT_EQ(Parts(tokens, "\xE2\x96\x81zqx"), "\xE2\x96\x81|zqx=0");           // a space marker
-  EXPECT_EQ(Parts(tokens, "\xA9zqx"), "\xA9|zqx=0");                           // no character
+  EXPECT_EQ(Parts(tokens, "zqx\xCC\x81"), "zqx\xCC\x81");             // a mark
+  EXPECT_EQ(Parts(tokens, "\xE2\x80\x8Dzqx"), "\xE2\x80\x8Dzqx");     // a joiner
+  EXPECT_EQ(Parts(tokens, "\xE2\x96\x81zqx"), "\xE2\x96\x81|zqx=0");  // a space marker
+  EXPECT_EQ(Parts(tokens, "\xA9zqx"), "\xA9|zqx=0");                  // no character
   EXPECT_EQ(Parts(tokens, "zqxzqx"), "zqxzqx");
 }
 

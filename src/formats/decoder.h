@@ -34,7 +34,7 @@ using DecoderStep =
 // tokens; Hugging Face's makes a replacement character of each.
 struct Decoder {
   std::vector<DecoderStep> steps;
-  std::string strip_content;     ///< one character
+  std::string strip_content;    ///< one character
   size_t max_start_strips = 0;  ///< so many of it are removed at the start of a text
 
   // The bytes of one token. Errors  exhausted: an expression needs too much work

@@ -1,11 +1,8 @@
 #include "formats/merge_table.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <bit>
 
-#include "base/hash_seed.h"
+#include "base/seeded_hash.h"
 
 namespace kvick {
 namespace {
@@ -33,7 +30,7 @@ std::optional<BpeMerge> MergeTable::Find(int32_t left, int32_t right) const {
 
 size_t MergeTable::Locate(uint64_t key) const {
   const size_t mask = slots_.size() - 1;
-  size_t place = XXH3_64bits_withSeed(&key, sizeof key, HashSeed()) & mask;
+  size_t place = SeededHash(key) & mask;
   while (slots_[place].key != kFree && slots_[place].key != key) place = (place + 1) & mask;
   return place;
 }

@@ -65,9 +65,7 @@ struct Apply {
   Result<NormalizedText> operator()(const StripStep& step) const {
     return StripWhiteSpace(text, step);
   }
-  Result<NormalizedText> operator()(LowercaseStep) const {
-    return NormalizedText{Lowercase(text)};
-  }
+  Result<NormalizedText> operator()(LowercaseStep) const { return NormalizedText{Lowercase(text)}; }
   Result<NormalizedText> operator()(StripAccentsStep) const { return StripMarks(text); }
   Result<NormalizedText> operator()(SpellBytesStep) const {
     NormalizedText result;

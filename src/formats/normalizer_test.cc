@@ -34,11 +34,20 @@ TEST(Normalizer, NormalForms) {
 }
 
 TEST(Normalizer, BytesThatAreNoUtf8StayAsTheyAre) {
-  EXPECT_EQ(Normalized({UnicodeForm::kNfc}, "\xFF" "e\xCC\x81\xE2\x82"), "\xFF\xC3\xA9\xE2\x82");
+  EXPECT_EQ(Normalized({UnicodeForm::kNfc},
+                       "\xFF"
+                       "e\xCC\x81\xE2\x82"),
+            "\xFF\xC3\xA9\xE2\x82");
   EXPECT_EQ(Normalized({LowercaseStep{}}, "\xFF\xC3\x89\xC3"), "\xFF\xC3\xA9\xC3");
   EXPECT_EQ(Normalized({StripStep{true, true}}, " \xFF "), "\xFF");
-  EXPECT_EQ(Normalized({StripAccentsStep{}}, "\xFF" "e\xCC\x81\xC3"), "\xFF" "e\xC3");
-  EXPECT_EQ(Normalized({ReplaceStep{*TextPattern::FromRegex("[a-z]"), "x"}}, "a\xFF" "b\xC3"),
+  EXPECT_EQ(Normalized({StripAccentsStep{}},
+                       "\xFF"
+                       "e\xCC\x81\xC3"),
+            "\xFF"
+            "e\xC3");
+  EXPECT_EQ(Normalized({ReplaceStep{*TextPattern::FromRegex("[a-z]"), "x"}},
+                       "a\xFF"
+                       "b\xC3"),
             "x\xFFx\xC3");
 }
 
@@ -50,16 +59,20 @@ TEST(Normalizer, MarksInAlternatingOrderAreNotQuadratic) {
 
 TEST(Normalizer, LowercaseIsThatOfEachCharacter) {
   EXPECT_EQ(Normalized({LowercaseStep{}}, "AbC\xC3\x89"), "abc\xC3\xA9");
-  EXPECT_EQ(Normalized({LowercaseStep{}}, "\xC4\xB0"), "i\xCC\x87");         // I with a dot
-  EXPECT_EQ(Normalized({LowercaseStep{}}, "\xCE\xA3"), "\xCF\x83");          // a final sigma, too
+  EXPECT_EQ(Normalized({LowercaseStep{}}, "\xC4\xB0"), "i\xCC\x87");  // I with a dot
+  EXPECT_EQ(Normalized({LowercaseStep{}}, "\xCE\xA3"), "\xCF\x83");   // a final sigma, too
   EXPECT_EQ(Normalized({LowercaseStep{}}, "\xC3\x9F"), "\xC3\x9F");
 }
 
 TEST(Normalizer, StripsWhiteSpaceAndAccents) {
-  const std::string text = " \t\xC2\xA0" "a b\n ";
+  const std::string text =
+      " \t\xC2\xA0"
+      "a b\n ";
   EXPECT_EQ(Normalized({StripStep{true, true}}, text), "a b");
   EXPECT_EQ(Normalized({StripStep{true, false}}, text), "a b\n ");
-  EXPECT_EQ(Normalized({StripStep{false, true}}, text), " \t\xC2\xA0" "a b");
+  EXPECT_EQ(Normalized({StripStep{false, true}}, text),
+            " \t\xC2\xA0"
+            "a b");
   EXPECT_EQ(Normalized({StripStep{true, true}}, " \n "), "");
   EXPECT_EQ(Normalized({UnicodeForm::kNfd, StripAccentsStep{}}, "\xC3\xA9\xC3\xA0"), "ea");
 }

@@ -168,17 +168,15 @@ Status Apply::operator()(const ByteLevelStep& step) const {
               return step.split->FindAll(text, work, matches);
             }));
   }
-  Rewrite(pieces,
-          [](std::string_view piece, bool, std::string& text) { SpellBytes(piece, text); });
+  Rewrite(pieces, [](std::string_view piece, bool, std::string& text) { SpellBytes(piece, text); });
   return {};
 }
 
 Status Apply::operator()(const MetaspaceStep& step) const {
   Rewrite(pieces, [&](std::string_view piece, bool is_first, std::string& text) {
     const bool has_marker = piece.starts_with(' ') || piece.starts_with(step.marker);
-    const bool prepends =
-        step.scheme == PrependScheme::kAlways ||
-        (step.scheme == PrependScheme::kFirst && is_first && pieces.at_start);
+    const bool prepends = step.scheme == PrependScheme::kAlways ||
+                          (step.scheme == PrependScheme::kFirst && is_first && pieces.at_start);
     if (prepends && !has_marker) text += step.marker;
     for (const char c : piece) {
       if (c == ' ') {

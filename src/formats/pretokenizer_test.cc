@@ -83,18 +83,21 @@ TEST(PreTokenizer, WhitespaceKeepsRunsOfWordsAndOfSymbols) {
 
 TEST(PreTokenizer, ByteLevelSpellsBytes) {
   ByteLevelStep step{false, *Regex::Compile(kGpt2Pattern)};
-  EXPECT_EQ(Split({step}, "I've  3\n"),
-            (Words{"I", "'ve", "\xC4\xA0", "\xC4\xA0" "3", "\xC4\x8A"}));
+  EXPECT_EQ(Split({step}, "I've  3\n"), (Words{"I", "'ve", "\xC4\xA0",
+                                               "\xC4\xA0"
+                                               "3",
+                                               "\xC4\x8A"}));
   step.add_prefix_space = true;
-  EXPECT_EQ(Split({step}, "a"), Words{"\xC4\xA0" "a"});
-  EXPECT_EQ(Split({step}, " a"), Words{"\xC4\xA0" "a"});
+  EXPECT_EQ(Split({step}, "a"), Words{"\xC4\xA0"
+                                      "a"});
+  EXPECT_EQ(Split({step}, " a"), Words{"\xC4\xA0"
+                                       "a"});
 }
 
 // The superscripts that spell some bytes are numbers.
 TEST(PreTokenizer, StepsBehindByteLevelSeeTheSpelling) {
   const SplitStep digits{CharacterClass::kNumeric, kIsolated};
-  EXPECT_EQ(Split({ByteLevelStep{}, digits}, "a\xC2\xB2"),
-            (Words{"a\xC3\x82", "\xC2\xB2"}));
+  EXPECT_EQ(Split({ByteLevelStep{}, digits}, "a\xC2\xB2"), (Words{"a\xC3\x82", "\xC2\xB2"}));
 }
 
 TEST(PreTokenizer, MetaspaceTurnsSpacesIntoMarkers) {

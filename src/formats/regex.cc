@@ -63,6 +63,33 @@ Status CheckPattern(std::string_view pattern) {
   return {};
 }
 
+// Oniguruma 6.9.9 gave [:punct:] the symbols on top, which the files rely on: writes them out for
+// older versions. A class in a bracket may be a bracket itself.
+std::string WithSymbolsInPunct(std::string_view pattern) {
+  constexpr std::string_view kPunct = "[:punct:]", kNoPunct = "[:^punct:]";
+  std::string result;
+  int depth = 0;
+  for (size_t i = 0; i < pattern.size();) {
+    const std::string_view rest = pattern.substr(i);
+    if (depth > 0 && rest.starts_with(kPunct)) {
+      result += "[[:punct:]\\p{S}]";
+      i += kPunct.size();
+      continue;
+    }
+    if (depth > 0 && rest.starts_with(kNoPunct)) {
+      result += "[^[:punct:]\\p{S}]";
+      i += kNoPunct.size();
+      continue;
+    }
+    if (rest[0] == '[') ++depth;
+    if (rest[0] == ']' && depth > 0) --depth;
+    const size_t length = rest[0] == '\\' ? std::min<size_t>(2, rest.size()) : 1;
+    result += rest.substr(0, length);
+    i += length;
+  }
+  return result;
+}
+
 bool InitializeOnce() {
   static const bool ok = [] {
     OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
@@ -141,8 +168,9 @@ Result<Regex> Regex::Compile(std::string_view pattern) {
   }
   OnigRegex regex = nullptr;
   OnigErrorInfo info{};
-  const int code = onig_new(&regex, Bytes(pattern), Bytes(pattern) + pattern.size(),
-                            ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
+  const std::string source = WithSymbolsInPunct(pattern);
+  const int code = onig_new(&regex, Bytes(source), Bytes(source) + source.size(), ONIG_OPTION_NONE,
+                            ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
   if (code != ONIG_NORMAL) {
     return Fail(ErrorCode::kCorrupt, "cannot compile the regular expression: {}",
                 OnigMessage(code, &info));

@@ -48,6 +48,14 @@ TEST(Regex, HasTheSyntaxOfOniguruma) {
   EXPECT_EQ(FindAll("(?i:re)", "RE"), Matches{"RE"});
 }
 
+TEST(Regex, PunctuationHasSymbols) {
+  EXPECT_EQ(FindAll("[[:punct:]]+", "a.$+<>b"), Matches{".$+<>"});
+  EXPECT_EQ(FindAll("[^[:punct:]]+", "a.$+<>b"), (Matches{"a", "b"}));
+  EXPECT_EQ(FindAll("[[:^punct:]]+", "a.$+<>b"), (Matches{"a", "b"}));
+  EXPECT_EQ(FindAll("[a[:punct:]]+", "xa$.y"), Matches{"a$."});
+  EXPECT_EQ(FindAll(R"(\[[:punct:]]+)", "[$"), Matches{"[$"});
+}
+
 TEST(Regex, WhiteSpaceIsUnicodes) {
   EXPECT_EQ(FindAll(R"(\s)", "a\xE1\xA0\x8E"), Matches{});  // U+180E, a joiner
   EXPECT_EQ(FindAll(R"(\s)", "a\xC2\x85"), Matches{"\xC2\x85"});
@@ -90,8 +98,7 @@ TEST(Regex, RefusesWhatIsNoRegularExpression) {
             "cannot compile the regular expression: end pattern with unmatched parenthesis");
   EXPECT_EQ(testing::ErrorOf(Regex::Compile(std::string(100'000, 'a'))).code,
             ErrorCode::kUnsupported);
-  EXPECT_EQ(testing::ErrorOf(Regex::Compile(std::string(1000, '('))).code,
-            ErrorCode::kUnsupported);
+  EXPECT_EQ(testing::ErrorOf(Regex::Compile(std::string(1000, '('))).code, ErrorCode::kUnsupported);
 }
 
 }  // namespace

@@ -8,8 +8,7 @@ namespace {
 
 // Joins each part for which `joins(previous, part)` holds to the piece before it.
 template <class Joins>
-void AppendJoined(const std::vector<SplitPart>& parts, Joins joins,
-                  std::vector<TextSpan>& pieces) {
+void AppendJoined(const std::vector<SplitPart>& parts, Joins joins, std::vector<TextSpan>& pieces) {
   bool was_match = false;
   bool is_first = true;
   for (const SplitPart& part : parts) {
@@ -65,15 +64,15 @@ void AppendPieces(const std::vector<SplitPart>& parts, SplitBehavior behavior,
       for (const SplitPart& part : parts) pieces.push_back(part.span);
       break;
     case SplitBehavior::kMergedWithPrevious:
-      AppendJoined(parts, [](bool was_match, bool is_match) { return is_match && !was_match; },
-                   pieces);
+      AppendJoined(
+          parts, [](bool was_match, bool is_match) { return is_match && !was_match; }, pieces);
       break;
     case SplitBehavior::kMergedWithNext:
       AppendMergedWithNext(parts, pieces);
       break;
     case SplitBehavior::kContiguous:
-      AppendJoined(parts, [](bool was_match, bool is_match) { return was_match == is_match; },
-                   pieces);
+      AppendJoined(
+          parts, [](bool was_match, bool is_match) { return was_match == is_match; }, pieces);
       break;
   }
   pieces.erase(std::remove_if(pieces.begin() + num_before, pieces.end(),

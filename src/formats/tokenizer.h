@@ -97,7 +97,7 @@ class Detokenizer {
   std::string_view StripStart(std::string_view bytes);
 
   const Tokenizer& tokenizer_;
-  bool is_first_;            // no token of the text was decoded yet
+  bool is_first_;           // no token of the text was decoded yet
   size_t num_strips_left_;  // characters that the decoder may still remove at the start
   std::string bytes_;
 };

@@ -63,8 +63,8 @@ class DecoderReader {
       return {};
     }
     if (stop != 0) {
-      return Fail(ErrorCode::kUnsupported, "{}: expected 0 behind Fuse, got {}",
-                  step.Label("stop"), stop);
+      return Fail(ErrorCode::kUnsupported, "{}: expected 0 behind Fuse, got {}", step.Label("stop"),
+                  stop);
     }
     if (start > 0 && decoder_.max_start_strips > 0) {
       return Fail(ErrorCode::kUnsupported, "{}: expected one Strip behind Fuse, got two",
@@ -115,10 +115,9 @@ Status ReadHfDecoder(const nlohmann::json& tokenizer, TokenizerData& data) {
     return {};
   }
   DecoderReader reader(data.decoder);
-  return ForEachHfStep(tokenizer, {"decoder", "decoders"},
-                       [&](const JsonMembers& step, std::string_view type) {
-                         return reader.Read(step, type);
-                       });
+  return ForEachHfStep(
+      tokenizer, {"decoder", "decoders"},
+      [&](const JsonMembers& step, std::string_view type) { return reader.Read(step, type); });
 }
 
 }  // namespace kvick

@@ -48,8 +48,7 @@ Result<PrependScheme> ReadScheme(const JsonMembers& step) {
   KVICK_ASSIGN_OR_RETURN(const std::string name,
                          step.StringOr("prepend_scheme", add_space ? "always" : "never"));
   if (!add_space && name != "never") {
-    return Fail(ErrorCode::kCorrupt,
-                "{}: expected \"never\", as add_prefix_space is false, got {}",
+    return Fail(ErrorCode::kCorrupt, "{}: expected \"never\", as add_prefix_space is false, got {}",
                 step.Label("prepend_scheme"), Quoted(name));
   }
   if (name == "always") return PrependScheme::kAlways;

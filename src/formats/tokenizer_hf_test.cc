@@ -197,8 +197,7 @@ struct BadValue {
 TEST(TokenizerFromHf, RefusesWhatItDoesNotDo) {
   using enum ErrorCode;
   const BadValue values[] = {
-      {"/model/type", "Unigram", kUnsupported,
-       "model.type: expected \"BPE\", got \"Unigram\""},
+      {"/model/type", "Unigram", kUnsupported, "model.type: expected \"BPE\", got \"Unigram\""},
       {"/model/end_of_word_suffix", "</w>", kUnsupported,
        "model.end_of_word_suffix: expected \"\", got \"</w>\""},
       {"/normalizer",
@@ -225,7 +224,8 @@ TEST(TokenizerFromHf, RefusesWhatItDoesNotDo) {
       {"/model/merges/0", "ab", kCorrupt, "model.merges: expected pairs of pieces, got \"ab\""},
       {"/model/merges/0", {"a", "b", "c"}, kCorrupt, "expected pairs of pieces, got an array"},
       {"/model/merges/0", {"a", 1}, kCorrupt, "expected pairs of pieces, got an array"},
-      {"/model/merges/0", "x y", kCorrupt, "merge 0: expected two tokens that make a third, got \"x\" and \"y\""},
+      {"/model/merges/0", "x y", kCorrupt,
+       "merge 0: expected two tokens that make a third, got \"x\" and \"y\""},
       {"/model/ignore_merges", 1, kCorrupt, "model.ignore_merges: expected true or false, got 1"},
       {"/model/vocab/a", -1, kCorrupt, "the id of \"a\": expected 0 to 1553, got -1"},
       {"/model/vocab/a", 1.5, kCorrupt, "the id of \"a\": expected an integer, got 1.5"},

@@ -23,8 +23,8 @@ inline std::string SpellByteLevel(std::string_view bytes) {
 
 inline int32_t AddToken(TokenizerData& data, std::string piece, TokenType type, float score = 0) {
   const auto id = static_cast<int32_t>(data.pieces.size());
-  const bool is_added = type == TokenType::kControl || type == TokenType::kUnknown ||
-                        type == TokenType::kUserDefined;
+  const bool is_added =
+      type == TokenType::kControl || type == TokenType::kUnknown || type == TokenType::kUserDefined;
   if (is_added) {
     AddedToken& token = data.added_tokens.emplace_back();
     token.id = id;

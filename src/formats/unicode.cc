@@ -92,8 +92,8 @@ void AppendNormalized(std::string_view text, UnicodeForm form, std::string& resu
 bool IsWhiteSpace(char32_t character) {
   return character == ' ' || IsIn(character, 0x09, 0x0D) || character == 0x85 ||
          character == 0xA0 || character == 0x1680 || IsIn(character, 0x2000, 0x200A) ||
-         character == 0x2028 || character == 0x2029 || character == 0x202F ||
-         character == 0x205F || character == 0x3000;
+         character == 0x2028 || character == 0x2029 || character == 0x202F || character == 0x205F ||
+         character == 0x3000;
 }
 
 bool IsNumeric(char32_t character) {
@@ -170,8 +170,7 @@ std::string Lowercase(std::string_view text) {
     } else if (const char32_t character = FirstCharacter(text); character == kCapitalIWithDot) {
       result += "i\xCC\x87";
     } else {
-      AppendUtf8(static_cast<char32_t>(
-                     utf8proc_tolower(static_cast<utf8proc_int32_t>(character))),
+      AppendUtf8(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(character))),
                  result);
     }
     text.remove_prefix(unit.num_bytes);

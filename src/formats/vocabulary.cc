@@ -24,8 +24,9 @@ Result<Vocabulary> Vocabulary::Create(TokenizerData& data) {
                 num_tokens);
   }
   if (data.types.size() != num_tokens || data.in_model.size() != num_tokens) {
-    return Fail(ErrorCode::kCorrupt, "tokenizer: expected {} token types, one for each token, got {}",
-                num_tokens, data.types.size());
+    return Fail(ErrorCode::kCorrupt,
+                "tokenizer: expected {} token types, one for each token, got {}", num_tokens,
+                data.types.size());
   }
   Vocabulary vocabulary(num_tokens);
   vocabulary.pieces_ = std::move(data.pieces);
