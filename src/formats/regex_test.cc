@@ -53,7 +53,8 @@ TEST(Regex, PunctuationHasSymbols) {
   EXPECT_EQ(FindAll("[^[:punct:]]+", "a.$+<>b"), (Matches{"a", "b"}));
   EXPECT_EQ(FindAll("[[:^punct:]]+", "a.$+<>b"), (Matches{"a", "b"}));
   EXPECT_EQ(FindAll("[a[:punct:]]+", "xa$.y"), Matches{"a$."});
-  EXPECT_EQ(FindAll(R"(\[[:punct:]]+)", "[$"), Matches{"[$"});
+  EXPECT_EQ(FindAll(R"(\[[[:punct:]]+)", "[$"), Matches{"[$"});
+  EXPECT_EQ(FindAll("[:punct:]+", "put$"), Matches{"put"});  // letters and a colon
 }
 
 TEST(Regex, WhiteSpaceIsUnicodes) {

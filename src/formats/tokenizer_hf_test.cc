@@ -177,6 +177,121 @@ TEST(TokenizerFromHf, TheConfigSwitchesBosAndEos) {
   EXPECT_EQ(*MustLoad(tokenizer, config).Encode("a"), (Ids{1, 266}));
 }
 
+// Llama's classes replace the post-processor by add_bos_token and add_eos_token.
+TEST(TokenizerFromHf, TheClassDecidesWhoPutsBosAndEos) {
+  const json names = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+  json with_template = SpaceMarkerJson(), without = SpaceMarkerJson();
+  without["post_processor"] = nullptr;
+  const auto ids = [&](const json& tokenizer, const char* name, const json& add_bos) {
+    json config = names;
+    config["tokenizer_class"] = name;
+    config["add_bos_token"] = add_bos;
+    config["add_eos_token"] = add_bos;
+    return *MustLoad(tokenizer, config).Encode("a");
+  };
+  for (const char* name : {"LlamaTokenizer", "LlamaTokenizerFast", "GemmaTokenizer"}) {
+    EXPECT_EQ(ids(with_template, name, false), Ids{266}) << name;
+    EXPECT_EQ(ids(without, name, true), (Ids{1, 266, 2})) << name;
+    EXPECT_EQ(ids(without, name, nullptr), (Ids{1, 266})) << name;
+  }
+  for (const char* name : {"PreTrainedTokenizerFast", "GPT2Tokenizer", "Qwen2TokenizerFast"}) {
+    EXPECT_EQ(ids(with_template, name, false), (Ids{1, 266})) << name;
+    EXPECT_EQ(ids(without, name, true), Ids{266}) << name;
+  }
+}
+
+TEST(TokenizerFromHf, TheConfigAddsTokensAndTheirFlags) {
+  json tokenizer = ByteLevelJson();
+  const json stripping = {{"content", "<tool>"}, {"lstrip", true}, {"rstrip", true}};
+  const json fresh = {{"content", "<new>"}, {"special", true}, {"normalized", false}};
+  const json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                       {"added_tokens_decoder", {{"263", stripping}, {"264", fresh}}}};
+  EXPECT_EQ(*MustLoad(tokenizer).Encode("a <tool> b<new>", kPlain),
+            (Ids{'a', ' ', 263, ' ', 'b', '<', 'n', 'e', 'w', '>'}));
+  EXPECT_EQ(*MustLoad(tokenizer, config).Encode("a <tool> b<new>"), (Ids{'a', 263, 'b', 264}));
+  EXPECT_EQ(MustLoad(tokenizer, config).Decode(Ids{'a', 263, 264}), "a<tool>");
+  EXPECT_EQ(MustLoad(tokenizer, config).Encode("<new>", kPlain)->size(), 5u);
+}
+
+TEST(TokenizerFromHf, TheConfigMakesTokensSpecialByNamingThem) {
+  json tokenizer = SpaceMarkerJson();
+  tokenizer["added_tokens"] = json::array();
+  EXPECT_EQ(MustLoad(tokenizer).Encode("</s>", {.add_special = false})->size(), 5u);
+  const Tokenizer named = MustLoad(tokenizer, {{"eos_token", "</s>"}});
+  EXPECT_EQ(*named.Encode("</s>", {.add_special = false}), Ids{2});
+  EXPECT_EQ(named.Decode(Ids{260, 2}), "a");
+}
+
+TEST(TokenizerFromHf, RefusesBadAddedTokensInTheConfig) {
+  const auto error = [](const json& tokens) {
+    return LoadError(ByteLevelJson(), {{"added_tokens_decoder", tokens}}).message;
+  };
+  EXPECT_EQ(error({{"x", {{"content", "<new>"}}}}),
+            "added_tokens_decoder: the id \"x\": expected an integer");
+  EXPECT_EQ(error({{"97", {{"content", "<new>"}}}}),
+            "added_tokens_decoder.97: expected an id of its own for \"<new>\", got 97, which is "
+            "\"a\"");
+  EXPECT_NE(error({{"-1", {{"content", "<new>"}}}}).find("got -1"), std::string::npos);
+  EXPECT_NE(error({{"264", 3}}).find("content is missing"), std::string::npos);
+}
+
+// Normalized tokens are found where the normalizer leads, and come back as they are spelled then.
+TEST(TokenizerFromHf, NormalizedTokensAreFoundInTheNormalizedText) {
+  json tokenizer = SpaceMarkerJson();
+  json token = AddedToken(267, "cab", false);
+  token["normalized"] = true;
+  tokenizer["added_tokens"].push_back(token);
+  const Tokenizer loaded = MustLoad(tokenizer);
+  EXPECT_EQ(*loaded.Encode("cab", kPlain), Ids{267});
+  EXPECT_EQ(*loaded.Encode("a cab", kPlain), (Ids{266, 267}));
+  EXPECT_EQ(*loaded.Encode("acab", kPlain), (Ids{266, 262, 260, 261}));
+  EXPECT_EQ(loaded.Decode(Ids{266, 267}), "a cab");
+}
+
+TEST(TokenizerFromHf, TheDecoderIsAChain) {
+  const std::string marker(kSpaceMarker);
+  json tokenizer = SpaceMarkerJson();
+  const json replace = {{"type", "Replace"}, {"pattern", {{"String", marker}}}, {"content", " "}};
+  const json bytes = {{"type", "ByteFallback"}}, fuse = {{"type", "Fuse"}};
+  const auto set = [&](json decoders) {
+    tokenizer["decoder"] = {{"type", "Sequence"}, {"decoders", std::move(decoders)}};
+  };
+  const Ids ids = {259, 259, 266, 3 + 0xC3, 3 + 0xA9};
+  set({replace, bytes, fuse});
+  EXPECT_EQ(MustLoad(tokenizer).Decode(ids), "   a\xC3\xA9");
+  set({replace, bytes, fuse, {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}}});
+  EXPECT_EQ(MustLoad(tokenizer).Decode(ids), " a\xC3\xA9");
+  set({replace, {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}, bytes});
+  EXPECT_EQ(MustLoad(tokenizer).Decode(ids), "a\xC3\xA9");
+  tokenizer["decoder"] = {{"type", "Metaspace"}, {"replacement", marker}};
+  EXPECT_EQ(MustLoad(tokenizer).Decode(Ids{266, 266}), "a a");
+  const Tokenizer metaspace = MustLoad(tokenizer);
+  Detokenizer rest(metaspace, DecodeFrom::kTextRest);
+  EXPECT_EQ(rest.Append(266), " a");
+  tokenizer["decoder"]["prepend_scheme"] = "never";
+  EXPECT_EQ(MustLoad(tokenizer).Decode(Ids{266, 266}), " a a");
+  set({fuse, {{"type", "Strip"}, {"content", " "}, {"start", 0}, {"stop", 1}}});
+  EXPECT_EQ(LoadError(tokenizer).message, "decoder.stop: expected 0 behind Fuse, got 1");
+  set({fuse, replace});
+  EXPECT_EQ(LoadError(tokenizer).code, ErrorCode::kUnsupported);
+}
+
+TEST(TokenizerFromHf, AHostileExpressionIsAnErrorOfTheText) {
+  json tokenizer = ByteLevelJson();
+  tokenizer["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "z|(a+a+)+b";
+  const auto ids = MustLoad(tokenizer).Encode(std::string(2000, 'a'));
+  ASSERT_FALSE(ids.has_value());
+  EXPECT_EQ(ids.error().code, ErrorCode::kExhausted);
+}
+
+TEST(TokenizerFromHf, AChainHasALimitedLength) {
+  json tokenizer = ByteLevelJson();
+  const json lowercase = {{"type", "Lowercase"}};
+  tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array()}};
+  for (int i = 0; i < 64; ++i) tokenizer["normalizer"]["normalizers"].push_back(lowercase);
+  EXPECT_EQ(LoadError(tokenizer).message, "normalizer: expected at most 64 steps, got more");
+}
+
 TEST(TokenizerFromHf, HolesInTheVocabularyAreNoTokens) {
   json tokenizer = ByteLevelJson();
   tokenizer["added_tokens"].push_back(AddedToken(1000, "<far>", true));
