@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import unittest
 
 import browser
 import kvick_cli
@@ -54,11 +55,13 @@ class ProveTest(CliTest):
     def test_two_new_tokens_are_enough(self):
         self.check_holds(self.run_prove("-n", "2"))
 
+    @unittest.skipIf(kvick_cli.QUICK, "long")
     def test_holds_on_every_type_of_weights(self):
         for name in ("tiny-q8_0.gguf", "tiny-f16-tied", "tiny-f32-hd128"):
             with self.subTest(model=name):
                 self.check_holds(self.run_prove("-n", "8", "-m", kvick_cli.data("models", name)))
 
+    @unittest.skipIf(kvick_cli.QUICK, "sanitizers are slow enough")
     def test_holds_beside_busy_neighbours(self):
         """More loops than cores: times may be unjudged, and nothing fails."""
         busy = [subprocess.Popen(["yes"], stdout=subprocess.DEVNULL)
