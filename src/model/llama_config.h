@@ -14,7 +14,7 @@
 
 namespace kvick {
 
-// How positions turn queries and keys. Angle of pair i at position p: p * inverse_frequency[i].
+// How queries and keys are rotated. Angle of pair i at position p: p * inverse_frequency[i].
 struct RopeConfig {
   enum class Scaling {
     kNone,
@@ -32,7 +32,7 @@ struct RopeConfig {
   std::vector<float> freq_factors;     // [D/2], divides the frequencies; empty: none (GGUF)
 };
 
-// The numbers that make a Llama. From the functions below they hold, and are consistent:
+// The sizes and constants of a Llama. As the functions below return it, it is consistent:
 // every count > 0 and within the limits of llama_config_checks.h, num_heads % num_kv_heads == 0,
 // head_dim even and 2 to 256, token ids within the vocabulary, no float NaN or infinite. Products
 // of counts that a cache needs fit 63 bits.
@@ -73,10 +73,11 @@ Result<std::optional<std::vector<int32_t>>> EosIdsFromHf(
     const nlohmann::json& generation_config, int64_t vocab_size,
     std::string_view source = "generation_config.json");
 
-// From a GGUF of architecture llama, with or without tensors. The vocabulary is the token list;
-// llama.vocab_size and the embedding's rows must agree with it where they are there: llama.cpp pads
-// the list when it converts a padded embedding, so that a shorter list is a damaged file.
-// Errors: as above.
+// From a GGUF of architecture llama, with or without tensors. The size of the
+// vocabulary is the length of the token list. llama.vocab_size and the rows of the embedding must
+// agree with it where they are present: llama.cpp pads the list when it converts a padded
+// embedding, so that a shorter list is a damaged file.
+// Errors: as LlamaConfigFromHf; unsupported: one file of a split model.
 Result<LlamaConfig> LlamaConfigFromGguf(const GgufFile& file);
 
 // [head_dim / 2], radians a token: theta^(-2i / head_dim), scaled, divided by freq_factors.

@@ -11,7 +11,7 @@
 namespace kvick {
 
 // Far above every model, and low enough that 2 * layers * kv_heads * head_dim * positions * 4 bytes
-// fits 63 bits.
+// fit 63 bits.
 inline constexpr IntRange kLayersRange{1, 1024};
 inline constexpr IntRange kWidthRange{1, 1 << 20};
 inline constexpr IntRange kHeadsRange{1, 4096};

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -88,7 +89,10 @@ constexpr RandomLlama kGeometries[] = {
      .num_heads = 8,
      .num_kv_heads = 1,
      .head_dim = 20},
-    {.num_layers = 1, .hidden_size = 128, .num_heads = 2, .num_kv_heads = 2, .head_dim = 80}};
+    {.num_layers = 1, .hidden_size = 128, .num_heads = 2, .num_kv_heads = 2, .head_dim = 80},
+    {.num_heads = 16, .num_kv_heads = 4, .head_dim = 2},
+    {.num_heads = 16, .num_kv_heads = 8, .head_dim = 4},
+    {.num_heads = 16, .num_kv_heads = 16, .head_dim = 6}};
 
 // With f32 keys and values nothing is rounded below f32, but on matrix tiles, where activations
 // enter in bf16.
@@ -110,24 +114,32 @@ TEST(ModelRunner, IsNearTheDoublePrecisionReference) {
   }
 }
 
+void ExpectCutsChangeNoBit(const Model& model, Isa isa, DType kv_dtype) {
+  const std::vector<int32_t> tokens = RandomTokens(70, model.info().vocab_size, 6);
+  const auto wanted = RunCut(model, isa, kv_dtype, tokens, {1024});
+  for (const Cut& cut : {Cut{16, 1, 1}, Cut{64, 7, 2}, Cut{5, 64, 2}, Cut{1024, 1, 3}}) {
+    EXPECT_TRUE(SameBits(wanted, RunCut(model, isa, kv_dtype, tokens, cut)))
+        << "blocks of " << cut.block_tokens << ", chunks of " << cut.chunk_tokens;
+  }
+  const auto runner = MakeRunner(model, isa, kv_dtype, 2);
+  std::vector<float> uncached(wanted.size());
+  ASSERT_TRUE(runner->RunUncached(tokens, LogitsOf::kAll, uncached).has_value());
+  EXPECT_TRUE(SameBits(wanted, uncached)) << "without cache";
+}
+
 TEST(ModelRunner, CutsAndCachesChangeNoBit) {
-  RandomLlama llama = kGeometries[0];
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
-    llama.dtype = dtype;
-    const OpenedRandomLlama opened(llama);
-    const std::vector<int32_t> tokens = RandomTokens(70, llama.vocab_size, 6);
-    for (const Isa isa : AvailableIsas()) {
-      for (const DType kv_dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
-        const auto wanted = RunCut(*opened.model, isa, kv_dtype, tokens, {1024});
-        for (const Cut& cut : {Cut{16, 1, 1}, Cut{64, 7, 2}, Cut{5, 64, 2}, Cut{1024, 1, 3}}) {
-          EXPECT_TRUE(SameBits(wanted, RunCut(*opened.model, isa, kv_dtype, tokens, cut)))
-              << IsaName(isa) << " " << DTypeName(dtype) << ", cache " << DTypeName(kv_dtype)
-              << ", blocks of " << cut.block_tokens << ", chunks of " << cut.chunk_tokens;
+  const RandomLlama &usual = kGeometries[0], &small_heads = kGeometries[3];
+  for (RandomLlama llama : {usual, small_heads}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
+      llama.dtype = dtype;
+      const OpenedRandomLlama opened(llama);
+      for (const Isa isa : AvailableIsas()) {
+        for (const DType kv_dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
+          SCOPED_TRACE(std::string(IsaName(isa)) + " " + std::string(DTypeName(dtype)) +
+                       ", cache " + std::string(DTypeName(kv_dtype)) + ", heads of " +
+                       std::to_string(llama.head_dim));
+          ExpectCutsChangeNoBit(*opened.model, isa, kv_dtype);
         }
-        const auto runner = MakeRunner(*opened.model, isa, kv_dtype, 2);
-        std::vector<float> uncached(wanted.size());
-        ASSERT_TRUE(runner->RunUncached(tokens, LogitsOf::kAll, uncached).has_value());
-        EXPECT_TRUE(SameBits(wanted, uncached)) << IsaName(isa) << ", without cache";
       }
     }
   }

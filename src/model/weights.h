@@ -37,10 +37,10 @@ struct ModelWeights {
   MatrixView embedding;  // [V, E]
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;  // [E]
-  MatrixView output;              // [V, E]; the embedding itself where the two are tied
+  MatrixView output;              // [V, E]; the embedding itself where none is stored
 };
 
-// Whose names the tensors bear.
+// Which naming scheme the tensors follow.
 enum class WeightNames {
   kGguf,         ///< blk.0.attn_q.weight
   kHuggingFace,  ///< model.layers.0.self_attn.q_proj.weight
@@ -52,10 +52,11 @@ struct WeightSource {
   const TensorTable& tensors;
 };
 
-// Finds every weight of the model, and checks its shape and type. The views point to where the
-// tensors lie; norms and biases alone are copied, as f32.
-// Errors: corrupt: a tensor missing or of another shape;  unsupported: a type that is not computed
-// with.
+// Finds every weight of the model, and checks its shape and type. The views point into the file;
+// norms and biases alone are copied, as f32. A stored output is used also where the config ties it
+// to the embedding; a tied model may store either of the two.
+// Errors: corrupt: a tensor missing or of another shape;  unsupported: a type that kvick does not
+// compute with, or more than 256 MiB of norms and biases.
 Result<ModelWeights> BindWeights(const WeightSource& source, const LlamaConfig& config);
 
 }  // namespace kvick

@@ -114,7 +114,7 @@ class GenerateTest(CliTest):
         model = self.folder / "ends.gguf"
         model.write_bytes(before + key + after[:4] + end.to_bytes(4, "little") + after[8:])
 
-        self.assertIn(end, inspect(model)["tokenizer"]["end_ids"])
+        self.assertIn(end, inspect(model)["tokenizer"]["eos_ids"])
         stopped = self.run_json("generate", "-m", model, "-p", _PROMPT, "-n", 30)
         self.assertEqual(stopped["finish_reason"], "stop")
         self.assertEqual(stopped["tokens"], tokens[:tokens.index(end)])
