@@ -107,20 +107,20 @@ int64_t AvailableMemoryBytes() {
 
 Result<MappedRegion> MappedRegion::Create(int64_t num_bytes, Backing backing) {
   KVICK_CHECK(num_bytes > 0 && num_bytes <= kMaxBytes);
-  const int64_t available = AvailableMemoryBytes();
-  if (backing == Backing::kUpFront && num_bytes > available) {
-    return Fail(ErrorCode::kExhausted, "memory: {} bytes wanted, {} are available", num_bytes,
-                available);
+  const auto too_much = [num_bytes](int64_t available) {
+    return Fail(ErrorCode::kExhausted, "memory: expected at most the {} available bytes, got {}",
+                available, num_bytes);
+  };
+  if (backing == Backing::kUpFront) {
+    const int64_t available = AvailableMemoryBytes();
+    if (num_bytes > available) return too_much(available);
   }
-  // One huge page more than wanted, so that an aligned start lies inside; then trim both ends.
+  // One huge page more, so that an aligned start lies inside; then trim both ends.
   const int64_t size = RoundUp(num_bytes, kHugePageBytes);
   const int64_t mapped = size + kHugePageBytes;
   void* start = mmap(nullptr, static_cast<size_t>(mapped), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (start == MAP_FAILED) {
-    return Fail(ErrorCode::kExhausted, "memory: {} bytes wanted, {} are available", num_bytes,
-                available);
-  }
+  if (start == MAP_FAILED) return too_much(AvailableMemoryBytes());
   auto* base = static_cast<std::byte*>(start);
   const int64_t skip =
       -static_cast<int64_t>(reinterpret_cast<uintptr_t>(base)) & (kHugePageBytes - 1);

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <utility>
+
+#include "base/mapped_array.h"
 
 namespace kvick {
 namespace {
@@ -24,7 +27,24 @@ TEST(MappedRegion, SaysHowMuchThereIs) {
   auto region = MappedRegion::Create(available + (int64_t{1} << 40), Backing::kUpFront);
   ASSERT_FALSE(region.has_value());
   EXPECT_EQ(region.error().code, ErrorCode::kExhausted);
-  EXPECT_NE(region.error().message.find("are available"), std::string::npos);
+  EXPECT_NE(region.error().message.find("available bytes"), std::string::npos);
+}
+
+TEST(MappedArray, CostsWhatIsWritten) {
+  auto array = MappedArray<int64_t>::Create("table", int64_t{1} << 36, Backing::kOnDemand);
+  ASSERT_TRUE(array.has_value()) << array.error().message;
+  (*array)[(int64_t{1} << 36) - 1] = 7;
+  EXPECT_EQ((*array)[(int64_t{1} << 36) - 1], 7);
+  EXPECT_EQ((*array)[12345], 0);
+}
+
+TEST(MappedArray, MoreThanThereIsIsAnError) {
+  for (const int64_t num_elements : {int64_t{1} << 50, std::numeric_limits<int64_t>::max()}) {
+    const auto array = MappedArray<int64_t>::Create("table", num_elements, Backing::kUpFront);
+    ASSERT_FALSE(array.has_value());
+    EXPECT_EQ(array.error().code, ErrorCode::kExhausted);
+    EXPECT_TRUE(array.error().message.starts_with("table: ")) << array.error().message;
+  }
 }
 
 TEST(MappedFile, RefusesWhatIsNotAFile) {

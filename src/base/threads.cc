@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/fork_generation.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -58,21 +60,22 @@ struct Job {
   }
 };
 
-// The process's worker threads, made when first asked for and asleep while there is nothing to do.
+// The process's worker threads, started when first needed and asleep while there is nothing to do.
 // One loop runs at a time; one that finds the pool busy, or is inside another, runs on its caller.
+//
+// Never destroyed: objects with static lifetime and other threads use it until the process ends.
 class ThreadPool {
  public:
+  // The pool of this process. A child of fork() starts its own: the parent's workers do not exist
+  // there, and what state they left the parent's pool in is unknown.
   static ThreadPool& Instance() {
-    static ThreadPool pool;
-    return pool;
-  }
-
-  ~ThreadPool() {
-    stopping_ = true;
-    for (auto& worker : workers_) {
-      Call(*worker);
-      worker->thread.join();
-    }
+    static constinit std::atomic<ThreadPool*> instance{nullptr};
+    ThreadPool* pool = instance.load(std::memory_order_acquire);
+    if (pool != nullptr && pool->generation_ == ForkGeneration()) return *pool;
+    auto* fresh = new ThreadPool;
+    if (instance.compare_exchange_strong(pool, fresh, std::memory_order_acq_rel)) return *fresh;
+    delete fresh;  // another thread was first
+    return *pool;
   }
 
   // False where the pool is busy: nothing has been done.
@@ -105,9 +108,12 @@ class ThreadPool {
     worker.calls.notify_one();
   }
 
-  // Has up to `wanted` workers, as many as the system gives.
-  int Grow(int wanted) {
-    while (static_cast<int>(workers_.size()) < wanted) {
+  ThreadPool() = default;
+  ~ThreadPool() = default;  // of one that has no workers
+
+  // Starts workers until there are num_workers, or the system refuses. Returns how many take part.
+  int Grow(int num_workers) {
+    while (static_cast<int>(workers_.size()) < num_workers) {
       auto worker = std::make_unique<Worker>();
       const int thread = static_cast<int>(workers_.size()) + 1;
       try {
@@ -117,14 +123,13 @@ class ThreadPool {
       }
       workers_.push_back(std::move(worker));
     }
-    return wanted;
+    return num_workers;
   }
 
   void Serve(Worker& worker, int thread) {
     int num_spins = 0;
     for (uint32_t seen = 0;; ++seen) {
       WaitWhile(worker.calls, seen, num_spins);
-      if (stopping_) return;
       num_spins = job_.num_spins;
       job_.Work(thread);
       if (job_.num_working.fetch_sub(1, std::memory_order_acq_rel) == 1) {
@@ -134,7 +139,7 @@ class ThreadPool {
   }
 
   std::atomic<bool> is_running_{false};  // no mutex: a loop may be asked for inside another
-  std::atomic<bool> stopping_{false};
+  const uint32_t generation_ = ForkGeneration();
   Job job_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };

@@ -1,6 +1,8 @@
 #include "base/threads.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -44,6 +46,24 @@ TEST(ParallelFor, WorkersSleepWhenThereIsNothingToDo) {
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   const double busy_seconds = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
   EXPECT_LT(busy_seconds, 0.05);
+}
+
+// A child has none of its parent's workers: waiting for them would take until the alarm.
+TEST(ParallelFor, AChildOfForkStartsItsOwnWorkers) {
+  ParallelFor(3, 100, [](int64_t, int) {});
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    std::atomic<int> runs{0};
+    for (int i = 0; i < 10; ++i) ParallelFor(3, 100, [&](int64_t, int) { ++runs; });
+    _exit(runs == 1000 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  std::atomic<int> runs{0};
+  ParallelFor(3, 100, [&](int64_t, int) { ++runs; });
+  EXPECT_EQ(runs, 100);
 }
 
 TEST(ParallelFor, NoTasksIsNoWork) {
