@@ -13,7 +13,7 @@ namespace kvick {
 // Ends the process with the place and the condition. For programmer errors alone, never for input.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
 
-// Fail(ErrorCode::kCorrupt, "gguf: n_dims is {}, at most {} is possible", n, 4)
+// Fail(ErrorCode::kCorrupt, "gguf: n_dims: expected at most {}, got {}", 4, n)
 template <class... Args>
 tl::unexpected<Error> Fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Error>(

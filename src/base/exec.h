@@ -15,7 +15,7 @@ struct Exec {
 };
 
 // From what callers give: an isa by name, "auto" for the best; 0 threads for all usable cores.
-// Errors: as ParseIsa; invalid_argument: fewer than 0 threads, or more than 1,024.
+// Errors: as ParseIsa; invalid_argument: num_threads is not in [0, 1024].
 Result<Exec> MakeExec(std::string_view isa_name, int num_threads);
 
 }  // namespace kvick

@@ -45,13 +45,13 @@ Status CheckShape(std::string_view name, const TensorView& view,
   const bool is_shape = view.dtype == DType::kF32 && view.rank == static_cast<int>(shape.size()) &&
                         std::equal(shape.begin(), shape.end(), view.shape.begin());
   if (!is_shape) {
-    return Fail(ErrorCode::kInvalidArgument, "{} is {} [{}], f32 [{}] is wanted", name,
-                DTypeName(view.dtype), Joined(view.shape, view.rank), fmt::join(shape, ", "));
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected f32 [{}], got {} [{}]", name,
+                fmt::join(shape, ", "), DTypeName(view.dtype), Joined(view.shape, view.rank));
   }
   if (view.data == nullptr || view.strides[view.rank - 1] != 1) {
     return Fail(ErrorCode::kInvalidArgument,
-                "{} is {} with strides [{}], data whose innermost stride is 1 are wanted", name,
-                view.data == nullptr ? "null" : "there", Joined(view.strides, view.rank));
+                "{}: expected data with an innermost stride of 1, got {} with strides [{}]", name,
+                view.data == nullptr ? "null" : "data", Joined(view.strides, view.rank));
   }
   return {};
 }
@@ -63,8 +63,8 @@ Status CheckDense(std::string_view name, const TensorView& view,
   if (std::equal(dense.strides.begin(), dense.strides.begin() + dense.rank, view.strides.begin())) {
     return {};
   }
-  return Fail(ErrorCode::kInvalidArgument, "{} has strides [{}], [{}] (no gaps) is wanted", name,
-              Joined(view.strides, view.rank), Joined(dense.strides, dense.rank));
+  return Fail(ErrorCode::kInvalidArgument, "{}: expected strides [{}] (no gaps), got [{}]", name,
+              Joined(dense.strides, dense.rank), Joined(view.strides, view.rank));
 }
 
 }  // namespace kvick

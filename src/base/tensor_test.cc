@@ -23,7 +23,7 @@ TEST(Tensor, ADocumentedShapeIsACheckedShape) {
   strided.strides[0] = 13;
   const auto status = CheckDense("x", strided, {2, 3, 4});
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().message, "x has strides [13, 4, 1], [12, 4, 1] (no gaps) is wanted");
+  EXPECT_EQ(status.error().message, "x: expected strides [12, 4, 1] (no gaps), got [13, 4, 1]");
   EXPECT_TRUE(CheckShape("x", strided, {2, 3, 4}).has_value());
   strided.strides[2] = 2;
   EXPECT_FALSE(CheckShape("x", strided, {2, 3, 4}).has_value());

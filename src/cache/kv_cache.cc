@@ -12,7 +12,7 @@
 namespace kvick {
 namespace {
 
-// A sequence's most where no limit is set: far more than any machine has slots.
+// Tokens of a sequence where no limit is set: far more than any machine has slots for.
 constexpr int64_t kMaxTokens = int64_t{1} << 48;
 
 const float* Row(const TensorView& tensor, int64_t token, int64_t head) {
@@ -20,10 +20,10 @@ const float* Row(const TensorView& tensor, int64_t token, int64_t head) {
          head * tensor.strides[1];
 }
 
-// Asks for the rows that are written kHeadsAhead heads after this one: each lies in lines of its
-// own, and none is in a cache. Of a layer's heads the first ones are not asked for, and what lies
-// behind its last is asked for in vain. A token of Llama 3 8B took 3.3 times a memcpy of its 128
-// KiB without, 2.1 times with (`kvick bench append`).
+// Prefetches the rows that are written kHeadsAhead heads after this one: each is in cache lines of
+// its own, and none is in a processor cache. The first heads of a layer are not prefetched, and the
+// prefetches after its last head are of no use. A token of Llama 3 8B took 3.3 times a memcpy of
+// its 128 KiB without this, 2.1 times with it (`kvick bench append`).
 void PrefetchForWrite(const KvLayout& layout, const std::byte* key) {
   constexpr int64_t kHeadsAhead = 4;
   const std::byte* row = key + kHeadsAhead * layout.head_stride;
@@ -35,15 +35,15 @@ void PrefetchForWrite(const KvLayout& layout, const std::byte* key) {
 
 }  // namespace
 
-WritePlan::WritePlan(WritePlan&& other) noexcept
-    : cache_(std::exchange(other.cache_, nullptr)),
-      sequence_(other.sequence_),
-      first_position_(other.first_position_),
-      num_tokens_(other.num_tokens_),
-      num_layers_written_(other.num_layers_written_) {}
+WritePlan::WritePlan(std::weak_ptr<KvCacheState> cache, SequenceId sequence, int64_t first_position,
+                     int64_t num_tokens)
+    : cache_(std::move(cache)),
+      sequence_(sequence),
+      first_position_(first_position),
+      num_tokens_(num_tokens) {}
 
 WritePlan& WritePlan::operator=(WritePlan&& other) noexcept {
-  WritePlan taken(std::move(other));  // what this plan was ends with it
+  WritePlan taken(std::move(other));  // destroyed with what this plan was
   std::swap(cache_, taken.cache_);
   std::swap(sequence_, taken.sequence_);
   std::swap(first_position_, taken.first_position_);
@@ -53,39 +53,49 @@ WritePlan& WritePlan::operator=(WritePlan&& other) noexcept {
 }
 
 WritePlan::~WritePlan() {
-  if (cache_ != nullptr) cache_->Abandon(*this);
+  if (const auto cache = cache_.lock()) cache->AbandonPlan(*cache->sequences.Find(sequence_));
 }
 
-KvCache::KvCache(std::unique_ptr<State> state) : state_(std::move(state)) {}
+KvCache::KvCache(std::shared_ptr<KvCacheState> state) : state_(std::move(state)) {}
 KvCache::~KvCache() = default;
 
 Result<std::unique_ptr<KvCache>> KvCache::Create(const KvConfig& config) {
   if (config.max_sequence_tokens < 0) {
     return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: max_sequence_tokens is {}, 0 (no limit) or more is wanted",
+                "kv cache: max_sequence_tokens: expected 0 (no limit) or more, got {}",
                 config.max_sequence_tokens);
   }
-  KvConfig completed = config;
-  KVICK_ASSIGN_OR_RETURN(KvStorage storage, KvStorage::Create(completed));
-  auto state = std::make_unique<State>(completed, std::move(storage));
+  KVICK_ASSIGN_OR_RETURN(auto state, KvCacheState::Create(config));
   return std::unique_ptr<KvCache>(new KvCache(std::move(state)));
+}
+
+Status KvCache::CheckPlan(const WritePlan& plan) const {
+  const auto cache = plan.cache_.lock();
+  if (cache == state_) return {};
+  const std::weak_ptr<KvCacheState> none;
+  const bool is_closed = !plan.cache_.owner_before(none) && !none.owner_before(plan.cache_);
+  return Fail(ErrorCode::kInvalidArgument, "kv cache: expected an open plan of this cache, got {}",
+              is_closed          ? "a committed or moved one"
+              : cache == nullptr ? "one of a cache that was destroyed"
+                                 : "one of another cache");
 }
 
 const KvConfig& KvCache::config() const { return state_->config; }
 const KvLayout& KvCache::layout() const { return state_->storage.layout(); }
 int64_t KvCache::num_free_blocks() const { return state_->pool.num_free(); }
-int64_t KvCache::num_evictable_blocks() const { return state_->index.num_idle(); }
+int64_t KvCache::num_evictable_blocks() const { return state_->index.num_evictable(); }
 int64_t KvCache::num_available_blocks() const { return state_->num_available(); }
 int64_t KvCache::num_sequences() const { return state_->sequences.num_sequences(); }
 
 SequenceId KvCache::CreateSequence() { return state_->sequences.Create(); }
 
-// No hit is beyond max_sequence_tokens, as no sequence that was published was.
+// No hit is longer than max_sequence_tokens, as no cached sequence was.
 SequenceId KvCache::CreateSequence(const PrefixScope& scope, std::span<const int32_t> tokens) {
   const SequenceId sequence = state_->sequences.Create();
   BlockTable& table = *state_->sequences.Find(sequence);
-  table.length = state_->index.Find(scope, tokens, table.blocks);
+  const int64_t num_hit = state_->index.Find(scope, tokens, table.blocks);
   for (BlockId block : table.blocks) state_->Hold(block);
+  state_->SetLength(table, num_hit);
   return sequence;
 }
 
@@ -98,29 +108,29 @@ Result<WritePlan> KvCache::Reserve(SequenceId sequence, int64_t num_tokens) {
   const KvConfig& config = state_->config;
   if (num_tokens < 1) {
     return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: {} tokens are reserved, at least 1 is wanted", num_tokens);
+                "kv cache: expected at least 1 token to reserve, got {}", num_tokens);
   }
-  const int64_t most = config.max_sequence_tokens > 0 ? config.max_sequence_tokens : kMaxTokens;
-  if (num_tokens > most - table->length) {
+  const int64_t max = config.max_sequence_tokens > 0 ? config.max_sequence_tokens : kMaxTokens;
+  if (num_tokens > max - table->length) {
     return Fail(ErrorCode::kExhausted,
-                "kv cache: {} more tokens after {} in sequence {}, at most {} in all are possible",
-                num_tokens, table->length, sequence.index, most);
+                "kv cache: sequence {}: expected at most {} tokens in all, got {} and {} more",
+                sequence.index, max, table->length, num_tokens);
   }
   KVICK_RETURN_IF_ERROR(state_->Grow(*table, num_tokens));
   table->num_pending = num_tokens;
-  return WritePlan(this, sequence, table->length, num_tokens);
+  return WritePlan(state_, sequence, table->length, num_tokens);
 }
 
 Status KvCache::Write(WritePlan& plan, int64_t layer, const TensorView& k, const TensorView& v) {
-  KVICK_CHECK(plan.cache_ == this);
+  KVICK_RETURN_IF_ERROR(CheckPlan(plan));
   const KvLayout& layout = this->layout();
   const auto shape = {plan.num_tokens_, layout.num_kv_heads, layout.head_dim};
   KVICK_RETURN_IF_ERROR(CheckShape("kv cache: k", k, shape));
   KVICK_RETURN_IF_ERROR(CheckShape("kv cache: v", v, shape));
   if (layer != plan.num_layers_written_ || layer >= layout.num_layers) {
     return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: layer {} is written, layer {} of {} is next", layer,
-                plan.num_layers_written_, layout.num_layers);
+                "kv cache: expected keys and values of layer {} of {}, got layer {}",
+                plan.num_layers_written_, layout.num_layers, layer);
   }
   const BlockTable& table = *state_->sequences.Find(plan.sequence_);
   for (int64_t i = 0; i < plan.num_tokens_; ++i) {
@@ -138,30 +148,25 @@ Status KvCache::Write(WritePlan& plan, int64_t layer, const TensorView& k, const
 }
 
 Status KvCache::Commit(WritePlan plan) {
-  KVICK_CHECK(plan.cache_ == this);
+  KVICK_RETURN_IF_ERROR(CheckPlan(plan));
   if (plan.num_layers_written_ != layout().num_layers) {
-    return Fail(ErrorCode::kInvalidArgument, "kv cache: {} layers are written, {} are wanted",
-                plan.num_layers_written_, layout().num_layers);
+    return Fail(ErrorCode::kInvalidArgument,
+                "kv cache: expected a plan with {} written layers, got {}", layout().num_layers,
+                plan.num_layers_written_);
   }
-  BlockTable& table = *state_->sequences.Find(plan.sequence_);
-  table.length += std::exchange(table.num_pending, 0);
-  if (table.replaced) state_->Release(*std::exchange(table.replaced, std::nullopt));
-  plan.cache_ = nullptr;
+  state_->CommitPlan(*state_->sequences.Find(plan.sequence_));
+  plan.cache_.reset();
   return {};
-}
-
-void KvCache::Abandon(const WritePlan& plan) {
-  state_->Abandon(*state_->sequences.Find(plan.sequence_));
 }
 
 Status KvCache::Truncate(SequenceId sequence, int64_t num_tokens) {
   KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
   if (num_tokens < 0 || num_tokens > table->length) {
     return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: sequence {} is cut to {} tokens, 0 to its length {} is possible",
-                sequence.index, num_tokens, table->length);
+                "kv cache: sequence {}: expected a new length from 0 to {}, got {}", sequence.index,
+                table->length, num_tokens);
   }
-  table->length = num_tokens;
+  state_->SetLength(*table, num_tokens);
   const int64_t num_kept = table->num_committed_blocks(state_->config.block_tokens);
   while (static_cast<int64_t>(table->blocks.size()) > num_kept) state_->PopBlock(*table);
   if (!table->blocks.empty()) state_->ClearUnfilledSlots(table->blocks.back());
@@ -182,21 +187,21 @@ Result<SequenceId> KvCache::Fork(SequenceId sequence) {
   const BlockTable& parent = *state_->sequences.Find(sequence);
   BlockTable& child = *state_->sequences.Find(fork);
   child.blocks.assign(parent.blocks.begin(), parent.blocks.end());
-  child.length = parent.length;
   for (BlockId block : child.blocks) state_->Hold(block);
+  state_->SetLength(child, parent.length);
   return fork;
 }
 
 Status KvCache::CachePrefix(SequenceId sequence, const PrefixScope& scope,
                             std::span<const int32_t> tokens) {
   KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
-  return state_->CachePrefix(*table, scope, tokens, State::Tail::kLeave);
+  return state_->CachePrefix(*table, scope, tokens, KvCacheState::Tail::kLeave);
 }
 
 Status KvCache::FinishAndCache(SequenceId sequence, const PrefixScope& scope,
                                std::span<const int32_t> tokens) {
   KVICK_ASSIGN_OR_RETURN(BlockTable * table, state_->FindForChange(sequence));
-  KVICK_RETURN_IF_ERROR(state_->CachePrefix(*table, scope, tokens, State::Tail::kPublish));
+  KVICK_RETURN_IF_ERROR(state_->CachePrefix(*table, scope, tokens, KvCacheState::Tail::kCache));
   return Drop(sequence);
 }
 
@@ -214,10 +219,11 @@ Result<KvView> KvCache::View(SequenceId sequence) const {
   return KvView{state_->storage.base(), table->blocks.data(), table->length, layout()};
 }
 
-KvView KvCache::View(const WritePlan& plan) const {
-  KVICK_CHECK(plan.cache_ == this);
+Result<KvView> KvCache::View(const WritePlan& plan) const {
+  KVICK_RETURN_IF_ERROR(CheckPlan(plan));
   const BlockTable& table = *state_->sequences.Find(plan.sequence_);
-  return {state_->storage.base(), table.blocks.data(), table.length + table.num_pending, layout()};
+  return KvView{state_->storage.base(), table.blocks.data(), table.length + table.num_pending,
+                layout()};
 }
 
 Result<std::span<const BlockId>> KvCache::Blocks(SequenceId sequence) const {
@@ -245,34 +251,21 @@ MutableTensorView KvCache::v(int64_t layer) {
 }
 
 KvUsage KvCache::Usage() const {
-  const int64_t block_tokens = state_->config.block_tokens;
-  std::vector<int64_t>& filled = state_->filled_slots;
-  std::fill(filled.begin(), filled.end(), 0);
-  state_->sequences.ForEach([&](const BlockTable& table) {
-    for (size_t i = 0; i < table.blocks.size(); ++i) {
-      const bool is_copy = table.replaced && static_cast<int64_t>(i) == table.length / block_tokens;
-      const BlockId block = is_copy ? *table.replaced : table.blocks[i];
-      int64_t& slots = filled[static_cast<size_t>(block)];
-      slots = std::max(
-          slots, BlockTable::FilledSlots(static_cast<int64_t>(i), table.length, block_tokens));
-    }
-  });
-  int64_t used_tokens = 0;
-  for (int64_t slots : filled) used_tokens += slots;
+  const int64_t block_bytes = layout().block_stride;
   const int64_t num_held = state_->pool.num_blocks() - state_->num_available();
-  const int64_t token_bytes = layout().BytesPerToken();
   KvUsage usage;
-  usage.capacity_bytes = state_->config.num_blocks * layout().block_stride;
-  usage.reserved_bytes = num_held * layout().block_stride;
-  usage.used_bytes = used_tokens * token_bytes;
+  usage.capacity_bytes = state_->pool.num_blocks() * block_bytes;
+  usage.reserved_bytes = num_held * block_bytes;
+  usage.used_bytes = state_->filled_slots.total() * layout().BytesPerToken();
   usage.empty_bytes = usage.reserved_bytes - usage.used_bytes;
-  usage.reusable_bytes = state_->index.num_idle() * layout().block_stride;
+  usage.reusable_bytes = state_->index.num_evictable() * block_bytes;
   return usage;
 }
 
 Status KvCache::Verify() const {
   KVICK_RETURN_IF_ERROR(state_->VerifyTables());
   KVICK_RETURN_IF_ERROR(state_->VerifyPool());
+  KVICK_RETURN_IF_ERROR(state_->VerifyFilledSlots());
   return state_->VerifyPrefixes();
 }
 

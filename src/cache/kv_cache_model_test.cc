@@ -112,7 +112,7 @@ class Walk {
     const std::vector<int> tokens = FreshTokens(num_tokens);
     Write(*plan, tokens);
     sequence.tokens.insert(sequence.tokens.end(), tokens.begin(), tokens.end());
-    CheckContents(cache_->View(*plan), sequence.tokens);
+    CheckContents(cache_->View(*plan).value(), sequence.tokens);
     ASSERT_TRUE(cache_->Commit(*std::move(plan)).has_value());
   }
 

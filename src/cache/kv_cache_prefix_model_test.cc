@@ -225,7 +225,7 @@ class PrefixWalk {
     const Tokens tokens = FreshTokens(num_tokens);
     sequence.text.tokens.insert(sequence.text.tokens.end(), tokens.begin(), tokens.end());
     Write(*plan, sequence.text);
-    CheckContents(cache_->View(*plan), sequence.text);
+    CheckContents(cache_->View(*plan).value(), sequence.text);
     ASSERT_TRUE(cache_->Commit(*std::move(plan)).has_value());
   }
 
@@ -256,7 +256,7 @@ class PrefixWalk {
       if (operation == 1) Append(other, Draw(1, 5));
       if (operation >= 2) CachePrefix(other);
     }
-    CheckContents(cache_->View(*plan), text);
+    CheckContents(cache_->View(*plan).value(), text);
     Verify();
   }
 

@@ -156,7 +156,8 @@ TEST_F(KvCachePrefix, ScopesNeverShare) {
   const Status published = cache_->CachePrefix(sequence, PrefixScope(), kTen);
   EXPECT_EQ(published.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(published.error().message,
-            "kv cache: block 0 of the sequence is known as other tokens or in another scope");
+            "kv cache: expected the tokens and scope that entry 0 of the sequence was cached with, "
+            "got others");
 }
 
 TEST_F(KvCachePrefix, EqualBlocksAreStoredOnceForForksToo) {
@@ -188,7 +189,7 @@ TEST_F(KvCachePrefix, PublishRefusesWhatTheSequenceIsNot) {
   EXPECT_EQ(cache_->CachePrefix(sequence, scope_, other).error().code, ErrorCode::kInvalidArgument);
   const Status longer = cache_->FinishAndCache(sequence, scope_, Slice(kTen, 9));
   EXPECT_EQ(longer.error().message,
-            "kv cache: 9 tokens are published of a sequence of 10, all are wanted");
+            "kv cache: expected the 10 tokens of the sequence to cache, got 9");
   EXPECT_EQ(cache_->CachePrefix(SequenceId{}, scope_, kTen).error().code, ErrorCode::kNotFound);
   const auto plan = cache_->Reserve(sequence, 1);
   EXPECT_EQ(cache_->CachePrefix(sequence, scope_, kTen).error().code, ErrorCode::kInvalidArgument);
@@ -212,8 +213,9 @@ TEST_F(KvCachePrefix, ReserveEvictsTheLongestUnusedFromItsEnd) {
   Find(kTen, 8);  // now held: no more than the free block and itself
   const auto plan = cache_->Reserve(sequence, 1);
   ASSERT_FALSE(plan.has_value());
-  EXPECT_EQ(plan.error().message,
-            "kv cache: 1 more tokens need 1 blocks of 4 tokens, 0 of 6 are free and 0 evictable");
+  EXPECT_EQ(
+      plan.error().message,
+      "kv cache: 1 more tokens need 1 blocks of 4 tokens, got 0 free and 0 evictable ones of 6");
 }
 
 TEST_F(KvCachePrefix, ExhaustionEvictsNothing) {

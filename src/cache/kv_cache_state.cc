@@ -1,6 +1,8 @@
 #include "cache/kv_cache_state.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -8,59 +10,69 @@
 namespace kvick {
 namespace {
 
-// Table entries that a sequence gets at once: all that it may need, up to 256 KiB of them. A
-// sequence of more blocks, a million tokens in 16s, grows its table now and then.
+// Table entries that a sequence gets at once: all that it may need, up to 256 KiB of them. The
+// table of a longer sequence, a million tokens in blocks of 16, grows now and then.
 int64_t ReservedTableEntries(const KvConfig& config) {
-  constexpr int64_t kMost = 1 << 16;
-  const int64_t most = std::min(config.num_blocks, kMost);
-  if (config.max_sequence_tokens == 0) return most;
-  return std::min(most, CeilDiv(config.max_sequence_tokens, config.block_tokens));
+  constexpr int64_t kMax = 1 << 16;
+  const int64_t max = std::min(config.num_blocks, kMax);
+  if (config.max_sequence_tokens == 0) return max;
+  return std::min(max, CeilDiv(config.max_sequence_tokens, config.block_tokens));
 }
 
 }  // namespace
 
-KvCache::State::State(const KvConfig& the_config, KvStorage the_storage)
-    : config(the_config),
-      storage(std::move(the_storage)),
-      pool(the_config.num_blocks),
-      sequences(ReservedTableEntries(the_config)),
-      index(the_config.num_blocks, the_config.block_tokens),
-      filled_slots(static_cast<size_t>(the_config.num_blocks), 0) {}
-
-Result<const BlockTable*> KvCache::State::Find(SequenceId sequence) const {
-  if (const BlockTable* table = sequences.Find(sequence)) return table;
-  return Fail(ErrorCode::kNotFound, "kv cache: sequence {}.{} does not exist, it was {}",
-              sequence.index, sequence.generation,
-              sequence.generation == 0 ? "never created" : "dropped");
+Result<std::shared_ptr<KvCacheState>> KvCacheState::Create(const KvConfig& config) {
+  KvConfig complete = config;
+  KVICK_ASSIGN_OR_RETURN(KvStorage storage, KvStorage::Create(complete));
+  const int64_t num_blocks = complete.num_blocks;
+  const Backing backing =
+      config.backing == KvBacking::kUpFront ? Backing::kUpFront : Backing::kOnDemand;
+  KVICK_ASSIGN_OR_RETURN(BlockPool pool, BlockPool::Create(num_blocks, backing));
+  KVICK_ASSIGN_OR_RETURN(PrefixIndex index,
+                         PrefixIndex::Create(num_blocks, complete.block_tokens, backing));
+  KVICK_ASSIGN_OR_RETURN(FilledSlots filled,
+                         FilledSlots::Create(num_blocks, complete.block_tokens, backing));
+  return std::make_shared<KvCacheState>(KvCacheState{complete, std::move(storage), std::move(pool),
+                                                     SequenceTable(ReservedTableEntries(complete)),
+                                                     std::move(index), std::move(filled)});
 }
 
-Result<BlockTable*> KvCache::State::FindForChange(SequenceId sequence) {
+Result<const BlockTable*> KvCacheState::Find(SequenceId sequence) const {
+  if (const BlockTable* table = sequences.Find(sequence)) return table;
+  return Fail(ErrorCode::kNotFound,
+              "kv cache: expected an existing sequence, got {}.{}, which was {}", sequence.index,
+              sequence.generation, sequence.generation == 0 ? "never created" : "dropped");
+}
+
+Result<BlockTable*> KvCacheState::FindForChange(SequenceId sequence) {
   KVICK_RETURN_IF_ERROR(Find(sequence));
   BlockTable* table = sequences.Find(sequence);
   if (!table->has_open_plan()) return table;
-  return Fail(ErrorCode::kInvalidArgument,
-              "kv cache: sequence {} has an open plan of {} tokens, commit or drop it first",
-              sequence.index, table->num_pending);
+  return Fail(
+      ErrorCode::kInvalidArgument,
+      "kv cache: expected a sequence without an open plan, got sequence {} with a plan of {} "
+      "tokens (commit or drop it first)",
+      sequence.index, table->num_pending);
 }
 
-void KvCache::State::PopBlock(BlockTable& table) {
+void KvCacheState::PopBlock(BlockTable& table) {
   const BlockId block = table.blocks.back();
   table.blocks.pop_back();
   Release(block);
 }
 
-void KvCache::State::Hold(BlockId block) {
+void KvCacheState::Hold(BlockId block) {
   pool.Share(block);
   if (index.Contains(block)) index.Hold(block);
 }
 
-void KvCache::State::Release(BlockId block) {
+void KvCacheState::Release(BlockId block) {
   pool.Release(block);
   if (index.Contains(block) && !pool.is_shared(block)) index.MarkEvictable(block);
   ClearUnfilledSlots(block);
 }
 
-void KvCache::State::ClearUnfilledSlots(BlockId block) {
+void KvCacheState::ClearUnfilledSlots(BlockId block) {
   if (config.fill != KvFill::kNan) return;
   int64_t filled = index.NumTokens(block);
   sequences.ForEach([&](const BlockTable& table) {
@@ -77,26 +89,27 @@ void KvCache::State::ClearUnfilledSlots(BlockId block) {
   storage.ClearSlots(block, filled);
 }
 
-Status KvCache::State::Grow(BlockTable& table, int64_t num_tokens) {
+Status KvCacheState::Grow(BlockTable& table, int64_t num_tokens) {
   const int64_t used_slots = table.length % config.block_tokens;
   const int64_t num_blocks = CeilDiv(table.length + num_tokens, config.block_tokens);
   const int64_t num_new = num_blocks - std::ssize(table.blocks);
   const bool writes_shared = used_slots > 0 && pool.is_shared(table.blocks.back());
-  // Without room for a copy, a block that the index alone shares leaves the index. What is known
-  // behind it does so before, being among all that is available and needed.
-  const bool takes_over = writes_shared && num_new == num_available() &&
-                          pool.references(table.blocks.back()) == 2 &&
-                          index.Contains(table.blocks.back());
-  const int64_t num_needed = num_new + (writes_shared && !takes_over ? 1 : 0);
+  // Without room for a copy, a block that only the index shares leaves the index. Its children do
+  // so before it: they are among the available blocks, all of which are needed.
+  const bool detaches = writes_shared && num_new == num_available() &&
+                        pool.references(table.blocks.back()) == 2 &&
+                        index.Contains(table.blocks.back());
+  const int64_t num_needed = num_new + (writes_shared && !detaches ? 1 : 0);
   if (num_needed > num_available()) {
-    return Fail(ErrorCode::kExhausted,
-                "kv cache: {} more tokens need {} blocks of {} tokens, {} of {} are free and {} "
-                "evictable",
-                num_tokens, num_needed, config.block_tokens, pool.num_free(), config.num_blocks,
-                index.num_idle());
+    return Fail(
+        ErrorCode::kExhausted,
+        "kv cache: {} more tokens need {} blocks of {} tokens, got {} free and {} evictable "
+        "ones of {}",
+        num_tokens, num_needed, config.block_tokens, pool.num_free(), index.num_evictable(),
+        config.num_blocks);
   }
   EvictUntilFree(num_needed);
-  if (takes_over) {
+  if (detaches) {
     index.Detach(table.blocks.back());
     Release(table.blocks.back());
   } else if (writes_shared) {
@@ -108,21 +121,23 @@ Status KvCache::State::Grow(BlockTable& table, int64_t num_tokens) {
   return {};
 }
 
-void KvCache::State::EvictUntilFree(int64_t num_blocks) {
+void KvCacheState::EvictUntilFree(int64_t num_blocks) {
   while (pool.num_free() < num_blocks) Release(index.Evict());
 }
 
-Status KvCache::State::CachePrefix(BlockTable& table, const PrefixScope& scope,
-                                   std::span<const int32_t> tokens, Tail tail) {
+Status KvCacheState::CachePrefix(BlockTable& table, const PrefixScope& scope,
+                                 std::span<const int32_t> tokens, Tail tail) {
   if (std::ssize(tokens) != table.length) {
     return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: {} tokens are published of a sequence of {}, all are wanted",
-                tokens.size(), table.length);
+                "kv cache: expected the {} tokens of the sequence to cache, got {}", table.length,
+                tokens.size());
   }
   if (const auto conflict = index.FirstConflict(scope, tokens, table.blocks)) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: block {} of the sequence is known as other tokens or in another scope",
-                *conflict);
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "kv cache: expected the tokens and scope that entry {} of the sequence was cached with, "
+        "got others",
+        *conflict);
   }
   const auto block_tokens = static_cast<size_t>(config.block_tokens);
   std::optional<BlockId> parent;
@@ -142,26 +157,41 @@ Status KvCache::State::CachePrefix(BlockTable& table, const PrefixScope& scope,
   return {};
 }
 
-void KvCache::State::ReplaceEverywhere(BlockTable& table, size_t i, BlockId equal) {
+void KvCacheState::ReplaceEverywhere(BlockTable& table, size_t i, BlockId equal) {
   const BlockId block = table.blocks[i];
-  const auto replace = [&](BlockId& entry) {
+  const auto entry_idx = static_cast<int64_t>(i);
+  const auto replace = [&](BlockId& entry, int64_t length) {
     if (entry != block) return;
     Hold(equal);
     entry = equal;
+    MoveFilledSlots(entry_idx, block, equal,
+                    BlockTable::FilledSlots(entry_idx, length, config.block_tokens));
     Release(block);
   };
-  replace(table.blocks[i]);
+  replace(table.blocks[i], table.length);
   if (pool.references(block) == 0) return;
   sequences.ForEach([&](BlockTable& fork) {
-    if (i < fork.blocks.size()) replace(fork.blocks[i]);
-    if (fork.replaced) replace(*fork.replaced);
+    if (i < fork.blocks.size()) replace(fork.blocks[i], fork.length);
+    if (fork.replaced) replace(*fork.replaced, fork.length);
   });
 }
 
-void KvCache::State::Abandon(BlockTable& table) {
+void KvCacheState::CommitPlan(BlockTable& table) {
+  const int64_t num_pending = std::exchange(table.num_pending, 0);
+  if (table.replaced) {
+    const int64_t i = table.length / config.block_tokens;
+    const BlockId shared = *std::exchange(table.replaced, std::nullopt);
+    MoveFilledSlots(i, shared, table.blocks[static_cast<size_t>(i)],
+                    table.length % config.block_tokens);
+    Release(shared);
+  }
+  SetLength(table, table.length + num_pending);
+}
+
+void KvCacheState::AbandonPlan(BlockTable& table) {
   table.num_pending = 0;
   const int64_t num_committed = table.num_committed_blocks(config.block_tokens);
-  while (static_cast<int64_t>(table.blocks.size()) > num_committed) PopBlock(table);
+  while (std::ssize(table.blocks) > num_committed) PopBlock(table);
   if (table.replaced) {
     PopBlock(table);
     table.blocks.push_back(*table.replaced);
@@ -171,21 +201,49 @@ void KvCache::State::Abandon(BlockTable& table) {
   }
 }
 
-Status KvCache::State::VerifyTables() const {
+void KvCacheState::SetLength(BlockTable& table, int64_t length) {
+  const int64_t before = std::exchange(table.length, length);
+  const int64_t block_tokens = config.block_tokens;
+  const int64_t end = CeilDiv(std::max(before, length), block_tokens);
+  for (int64_t i = std::min(before, length) / block_tokens; i < end; ++i) {
+    const BlockId block = table.blocks[static_cast<size_t>(i)];
+    filled_slots.Change(block, BlockTable::FilledSlots(i, before, block_tokens),
+                        BlockTable::FilledSlots(i, length, block_tokens),
+                        [&] { return DeepestFill(i, block); });
+  }
+}
+
+void KvCacheState::MoveFilledSlots(int64_t i, BlockId from, BlockId to, int64_t slots) {
+  filled_slots.Change(from, slots, 0, [&] { return DeepestFill(i, from); });
+  filled_slots.Change(to, 0, slots, [&] { return DeepestFill(i, to); });
+}
+
+int64_t KvCacheState::DeepestFill(int64_t i, BlockId block) const {
+  int64_t deepest = 0;
+  sequences.ForEach([&](const BlockTable& table) {
+    if (i >= table.num_committed_blocks(config.block_tokens)) return;
+    if (table.CommittedBlock(i, config.block_tokens) != block) return;
+    deepest = std::max(deepest, BlockTable::FilledSlots(i, table.length, config.block_tokens));
+  });
+  return deepest;
+}
+
+Status KvCacheState::VerifyTables() const {
   Status status;
   sequences.ForEach([&](const BlockTable& table) {
     const int64_t num_tokens = table.length + table.num_pending;
-    const int64_t wanted = CeilDiv(num_tokens, config.block_tokens);
+    const int64_t num_blocks = CeilDiv(num_tokens, config.block_tokens);
     std::vector<BlockId> sorted = table.blocks;
     std::sort(sorted.begin(), sorted.end());
-    if (static_cast<int64_t>(table.blocks.size()) != wanted) {
-      status = Fail(ErrorCode::kInternal, "kv cache: {} tokens hold {} blocks, {} are wanted",
-                    num_tokens, table.blocks.size(), wanted);
+    if (std::ssize(table.blocks) != num_blocks) {
+      status = Fail(ErrorCode::kInternal, "kv cache: expected {} blocks for {} tokens, got {}",
+                    num_blocks, num_tokens, table.blocks.size());
     } else if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
       status = Fail(ErrorCode::kInternal, "kv cache: a sequence holds a block twice");
     } else if (config.max_sequence_tokens > 0 && num_tokens > config.max_sequence_tokens) {
-      status = Fail(ErrorCode::kInternal, "kv cache: a sequence has {} tokens, at most {} may be",
-                    num_tokens, config.max_sequence_tokens);
+      status =
+          Fail(ErrorCode::kInternal, "kv cache: expected a sequence of at most {} tokens, got {}",
+               config.max_sequence_tokens, num_tokens);
     } else if (table.replaced && (!table.has_open_plan() || table.length == 0)) {
       status = Fail(ErrorCode::kInternal, "kv cache: a block is replaced without an open plan");
     }
@@ -193,7 +251,7 @@ Status KvCache::State::VerifyTables() const {
   return status;
 }
 
-Status KvCache::State::VerifyPool() const {
+Status KvCacheState::VerifyPool() const {
   std::vector<int32_t> references(static_cast<size_t>(config.num_blocks), 0);
   std::vector<int64_t> filled(static_cast<size_t>(config.num_blocks), 0);
   const auto count = [&](BlockId block, int64_t num_slots) {
@@ -214,7 +272,7 @@ Status KvCache::State::VerifyPool() const {
     if (table.replaced) count(*table.replaced, table.length % config.block_tokens);
   });
   std::vector<int32_t> times_free(static_cast<size_t>(config.num_blocks), 0);
-  for (BlockId block : pool.free_blocks()) ++times_free[static_cast<size_t>(block)];
+  pool.ForEachFree([&](BlockId block) { ++times_free[static_cast<size_t>(block)]; });
   for (int64_t i = 0; i < config.num_blocks; ++i) {
     const auto block = static_cast<BlockId>(i);
     const auto at = static_cast<size_t>(i);
@@ -234,18 +292,43 @@ Status KvCache::State::VerifyPool() const {
   return {};
 }
 
-// An idle block is one that the index alone holds, and the paths of all tables run from a root:
-// what a table holds of the index is held with all that leads to it.
-Status KvCache::State::VerifyPrefixes() const {
+// The filled slots, counted anew from all tables.
+Status KvCacheState::VerifyFilledSlots() const {
+  std::map<BlockId, int64_t> recount;
+  sequences.ForEach([&](const BlockTable& table) {
+    const int64_t num_blocks = table.num_committed_blocks(config.block_tokens);
+    for (int64_t i = 0; i < num_blocks; ++i) {
+      int64_t& slots = recount[table.CommittedBlock(i, config.block_tokens)];
+      slots = std::max(slots, BlockTable::FilledSlots(i, table.length, config.block_tokens));
+    }
+  });
+  int64_t total = 0;
+  for (int64_t i = 0; i < config.num_blocks; ++i) {
+    const auto block = static_cast<BlockId>(i);
+    const auto found = recount.find(block);
+    const int64_t slots = found == recount.end() ? 0 : found->second;
+    total += slots;
+    if (filled_slots.of(block) == slots) continue;
+    return Fail(ErrorCode::kInternal, "kv cache: block {} counts {} filled slots, has {}", i,
+                filled_slots.of(block), slots);
+  }
+  if (filled_slots.total() == total) return {};
+  return Fail(ErrorCode::kInternal, "kv cache: {} filled slots are counted, there are {}",
+              filled_slots.total(), total);
+}
+
+// Evictable are the blocks that only the index holds, and the paths of all tables run from a root:
+// with a block of the index a table holds all that lead to it.
+Status KvCacheState::VerifyPrefixes() const {
   KVICK_RETURN_IF_ERROR(index.Verify());
   int64_t num_known_alone = 0;
   for (int64_t i = 0; i < config.num_blocks; ++i) {
     const auto block = static_cast<BlockId>(i);
     num_known_alone += index.Contains(block) && !pool.is_shared(block);
   }
-  if (num_known_alone != index.num_idle()) {
+  if (num_known_alone != index.num_evictable()) {
     return Fail(ErrorCode::kInternal, "kv cache: the index alone holds {} blocks, {} are evictable",
-                num_known_alone, index.num_idle());
+                num_known_alone, index.num_evictable());
   }
   Status status;
   sequences.ForEach([&](const BlockTable& table) {

@@ -75,7 +75,7 @@ TEST(KvCache, NothingIsVisibleBeforeCommit) {
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->first_position(), 0);
   EXPECT_EQ(plan->position(2), 2);
-  EXPECT_EQ(cache->View(*plan).length, 3);
+  EXPECT_EQ(cache->View(*plan)->length, 3);
   EXPECT_EQ(cache->Length(sequence), 0);
   EXPECT_EQ(cache->Usage().used_bytes, 0);
   ASSERT_TRUE(WriteAll(*cache, *plan, 1).has_value());
@@ -107,8 +107,9 @@ TEST(KvCache, RunningOutIsAValueAndChangesNothing) {
   const auto plan = cache->Reserve(sequence, 7);
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(plan.error().code, ErrorCode::kExhausted);
-  EXPECT_EQ(plan.error().message,
-            "kv cache: 7 more tokens need 2 blocks of 4 tokens, 1 of 3 are free and 0 evictable");
+  EXPECT_EQ(
+      plan.error().message,
+      "kv cache: 7 more tokens need 2 blocks of 4 tokens, got 1 free and 0 evictable ones of 3");
   EXPECT_EQ(cache->num_free_blocks(), 1);
   Append(*cache, sequence, 6, 2);
   EXPECT_EQ(cache->num_free_blocks(), 0);
@@ -121,7 +122,7 @@ TEST(KvCache, WritingAnotherNumberOfHeadsIsAnError) {
   const auto status =
       cache->Write(*plan, 0, ThreeDims(data, 2, 12, kDim), ThreeDims(data, 2, 12, kDim));
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().message, "kv cache: k is f32 [2, 12, 4], f32 [2, 3, 4] is wanted");
+  EXPECT_EQ(status.error().message, "kv cache: k: expected f32 [2, 3, 4], got f32 [2, 12, 4]");
   EXPECT_FALSE(
       cache->Write(*plan, 0, ThreeDims(data, 1, kHeads, kDim), ThreeDims(data, 1, kHeads, kDim)));
 }
@@ -193,7 +194,7 @@ TEST(KvCache, APlanOnASharedBlockThatIsDroppedRestoresTheSharing) {
   const std::byte* shared = cache->View(parent)->Key(0, 0, 0);
   {
     auto plan = cache->Reserve(child, 1);
-    EXPECT_NE(cache->View(*plan).Key(0, 0, 0), shared);
+    EXPECT_NE(cache->View(*plan)->Key(0, 0, 0), shared);
     EXPECT_EQ(cache->Usage().used_bytes, 2 * cache->layout().BytesPerToken());
     EXPECT_TRUE(cache->Verify().has_value());
   }
@@ -265,7 +266,7 @@ TEST(KvCache, WriteRoundsToTheTypeAndTakesStridedRows) {
   TensorView v = k;
   v.data += kHeads * kDim * sizeof(float);
   ASSERT_TRUE(cache->Write(*plan, 0, k, v).has_value());
-  const KvView view = cache->View(*plan);
+  const KvView view = cache->View(*plan).value();
   for (int64_t token = 0; token < 2; ++token) {
     for (int64_t head = 0; head < kHeads; ++head) {
       const auto* key = reinterpret_cast<const uint16_t*>(view.Key(0, head, token));

@@ -10,7 +10,8 @@ namespace {
 
 Status CheckPositive(const char* name, int64_t value) {
   if (value > 0) return {};
-  return Fail(ErrorCode::kInvalidArgument, "kv cache: {} is {}, at least 1 is wanted", name, value);
+  return Fail(ErrorCode::kInvalidArgument, "kv cache: {}: expected at least 1, got {}", name,
+              value);
 }
 
 }  // namespace
@@ -29,16 +30,18 @@ Result<KvLayout> KvLayout::Create(const KvConfig& config) {
   KVICK_RETURN_IF_ERROR(CheckPositive("head_dim", config.head_dim));
   KVICK_RETURN_IF_ERROR(CheckPositive("block_tokens", config.block_tokens));
   if (config.dtype == DType::kQ8_0) {
-    return Fail(ErrorCode::kInvalidArgument, "kv cache: dtype is {}, bf16, f16 or f32 is wanted",
+    return Fail(ErrorCode::kInvalidArgument, "kv cache: dtype: expected bf16, f16 or f32, got {}",
                 DTypeName(config.dtype));
   }
   const auto block_bytes =
       CheckedProduct({2, config.num_layers, config.num_kv_heads, config.head_dim,
                       config.block_tokens, DTypeBytes(config.dtype)});
   if (!block_bytes || *block_bytes > MappedRegion::kMaxBytes) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: a block of 2 x {} layers x {} heads x {} x {} tokens is over 2^62 bytes",
-                config.num_layers, config.num_kv_heads, config.head_dim, config.block_tokens);
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "kv cache: expected a block of at most 2^62 bytes, got 2 x {} layers x {} heads x {} x {} "
+        "tokens",
+        config.num_layers, config.num_kv_heads, config.head_dim, config.block_tokens);
   }
   KvLayout layout;
   layout.num_layers = config.num_layers;

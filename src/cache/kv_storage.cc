@@ -29,22 +29,23 @@ Result<int64_t> NumBlocks(const KvConfig& config, const KvLayout& layout) {
       config.num_blocks > 0 ? config.num_blocks : config.max_bytes / layout.block_stride;
   if (config.num_blocks < 0 || config.max_bytes < 0 || num_blocks < 1) {
     return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: num_blocks is {} and max_bytes is {}, at least one block of {} bytes is "
-                "wanted",
-                config.num_blocks, config.max_bytes, layout.block_stride);
+                "kv cache: expected room for at least one block of {} bytes, got num_blocks {} and "
+                "max_bytes {}",
+                layout.block_stride, config.num_blocks, config.max_bytes);
   }
   const auto bytes = CheckedProduct({num_blocks, layout.block_stride});
   if (!bytes || *bytes > MappedRegion::kMaxBytes ||
       num_blocks > std::numeric_limits<int32_t>::max()) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "kv cache: {} blocks of {} bytes are more than any machine has", num_blocks,
-                layout.block_stride);
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "kv cache: expected at most 2^31 - 1 blocks and 2^62 bytes, got {} blocks of {} bytes",
+        num_blocks, layout.block_stride);
   }
   return num_blocks;
 }
 
-// A large block is filled row by row, and its rows lie far apart: with huge pages, eight requests
-// of 1,000 of 8,192 tokens (Llama 3 8B) made all 8 GiB resident instead of 1.
+// A large block is filled row by row, and its rows are far apart: with huge pages, eight requests
+// of 1,000 of 8,192 tokens (Llama 3 8B) made all 8 GiB resident instead of 1 GiB.
 Backing BackingOf(const KvConfig& config, const KvLayout& layout) {
   if (config.backing == KvBacking::kUpFront) return Backing::kUpFront;
   return layout.block_stride > kHugePageBytes ? Backing::kOnDemandInSmallPages : Backing::kOnDemand;
@@ -60,11 +61,12 @@ Result<KvStorage> KvStorage::Create(KvConfig& config) {
   if (!region) {
     const int64_t available = AvailableMemoryBytes();
     const int64_t fit = available / layout.block_stride;
-    return Fail(region.error().code,
-                "kv cache: {} blocks of {} tokens need {} bytes and the machine has {} available, "
-                "which is room for {} blocks, {} tokens",
-                config.num_blocks, layout.block_tokens, num_bytes, available, fit,
-                fit * layout.block_tokens);
+    return Fail(
+        region.error().code,
+        "kv cache: {} blocks of {} tokens need {} bytes, got {} available (room for {} blocks, {} "
+        "tokens)",
+        config.num_blocks, layout.block_tokens, num_bytes, available, fit,
+        fit * layout.block_tokens);
   }
   KvStorage storage(layout, config.fill, *std::move(region));
   for (int64_t i = 0; config.fill == KvFill::kNan && i < config.num_blocks; ++i) {

@@ -10,8 +10,8 @@
 namespace kvick {
 namespace {
 
-bool IsBeginning(std::span<const int32_t> beginning, std::span<const int32_t> tokens) {
-  return NumCommonTokens(beginning, tokens) == std::ssize(beginning);
+bool IsPrefix(std::span<const int32_t> prefix, std::span<const int32_t> tokens) {
+  return NumCommonTokens(prefix, tokens) == std::ssize(prefix);
 }
 
 }  // namespace
@@ -22,8 +22,8 @@ struct PrefixIndex::Node {
   BlockId block{-1};
   std::vector<int32_t> tokens;
   Children children;
-  std::list<BlockId>::iterator place;  // in held_ or idle_
-  bool is_idle = false;
+  std::list<Node>::iterator place;  // its own, in held_ or evictable_
+  bool is_evictable = false;
 };
 
 bool PrefixIndex::TokensLess::operator()(std::span<const int32_t> a,
@@ -31,9 +31,16 @@ bool PrefixIndex::TokensLess::operator()(std::span<const int32_t> a,
   return std::ranges::lexicographical_compare(a, b);
 }
 
-PrefixIndex::PrefixIndex(int64_t num_blocks, int64_t block_tokens)
-    : block_tokens_(block_tokens), nodes_(static_cast<size_t>(num_blocks)) {}
+PrefixIndex::PrefixIndex(MappedArray<Node*> nodes, int64_t block_tokens)
+    : block_tokens_(block_tokens), nodes_(std::move(nodes)) {}
+PrefixIndex::PrefixIndex(PrefixIndex&& other) noexcept = default;
 PrefixIndex::~PrefixIndex() = default;
+
+Result<PrefixIndex> PrefixIndex::Create(int64_t num_blocks, int64_t block_tokens, Backing backing) {
+  KVICK_ASSIGN_OR_RETURN(auto nodes,
+                         MappedArray<Node*>::Create("kv cache: prefix index", num_blocks, backing));
+  return PrefixIndex(std::move(nodes), block_tokens);
+}
 
 template <class Body>
 int64_t PrefixIndex::Walk(const PrefixScope& scope, std::span<const int32_t> tokens,
@@ -43,7 +50,7 @@ int64_t PrefixIndex::Walk(const PrefixScope& scope, std::span<const int32_t> tok
   const Node* node = RootOf(scope);
   while (node != nullptr && num_hit < num_tokens) {
     const int64_t num_wanted = std::min(block_tokens_, num_tokens - num_hit);
-    const Match match = LongestBeginning(
+    const Match match = LongestPrefix(
         *node, tokens.subspan(static_cast<size_t>(num_hit), static_cast<size_t>(num_wanted)));
     if (match.num_tokens > 0) body(*match.child);
     num_hit += match.num_tokens;
@@ -64,14 +71,13 @@ int64_t PrefixIndex::Find(const PrefixScope& scope, std::span<const int32_t> tok
 PrefixMatch PrefixIndex::Peek(const PrefixScope& scope, std::span<const int32_t> tokens) const {
   PrefixMatch match;
   match.num_tokens = Walk(scope, tokens, [&match](const Node& node) {
-    if (node.is_idle) ++match.num_evictable_blocks;
+    if (node.is_evictable) ++match.num_evictable_blocks;
   });
   return match;
 }
 
-// In sorted order, what has most in common with the tokens stands beside their place.
-PrefixIndex::Match PrefixIndex::LongestBeginning(const Node& node,
-                                                 std::span<const int32_t> tokens) {
+// In sorted order, the child that shares the longest prefix with the tokens is next to their place.
+PrefixIndex::Match PrefixIndex::LongestPrefix(const Node& node, std::span<const int32_t> tokens) {
   Match best;
   const auto consider = [&](const Children::value_type& child) {
     const int64_t num_equal = NumCommonTokens(child.first, tokens);
@@ -92,7 +98,7 @@ std::optional<size_t> PrefixIndex::FirstConflict(const PrefixScope& scope,
     if (node == nullptr) return std::nullopt;  // then those behind it are in no node either
     const auto rest = tokens.subspan(i * static_cast<size_t>(block_tokens_));
     const auto common = std::span(node->tokens).first(std::min(node->tokens.size(), rest.size()));
-    if (node->parent != parent || !IsBeginning(common, rest)) return i;
+    if (node->parent != parent || !IsPrefix(common, rest)) return i;
     parent = node;
   }
   return std::nullopt;
@@ -106,16 +112,18 @@ PrefixIndex::Added PrefixIndex::Add(const PrefixScope& scope, std::optional<Bloc
     entry->second->scope = &entry->first;
   }
   Node& parent = parent_block ? *NodeOf(*parent_block) : *roots_.find(scope)->second;
-  KVICK_CHECK(!parent_block || (!parent.is_idle && std::ssize(parent.tokens) == block_tokens_));
+  KVICK_CHECK(!parent_block ||
+              (!parent.is_evictable && std::ssize(parent.tokens) == block_tokens_));
   const auto after = parent.children.lower_bound(tokens);
-  if (after != parent.children.end() && IsBeginning(tokens, after->first)) {
+  if (after != parent.children.end() && IsPrefix(tokens, after->first)) {
     const Node& known = *after->second;
-    if (known.is_idle) idle_.splice(idle_.end(), idle_, known.place);  // used once more
+    if (known.is_evictable)
+      evictable_.splice(evictable_.end(), evictable_, known.place);  // used once more
     return {known.block, std::nullopt};
   }
-  // What is a beginning of the tokens stands right before them: all between would begin with it.
+  // A prefix of the tokens stands right before them: whatever stood between would begin with it.
   Node* shorter = nullptr;
-  if (after != parent.children.begin() && IsBeginning(std::prev(after)->first, tokens)) {
+  if (after != parent.children.begin() && IsPrefix(std::prev(after)->first, tokens)) {
     shorter = std::prev(after)->second;
   }
   if (shorter != nullptr && shorter->block == block) {
@@ -140,22 +148,22 @@ int64_t PrefixIndex::NumTokens(BlockId block) const {
 
 void PrefixIndex::Hold(BlockId block) {
   Node& node = *NodeOf(block);
-  if (!node.is_idle) return;
-  held_.splice(held_.end(), idle_, node.place);
-  node.is_idle = false;
+  if (!node.is_evictable) return;
+  held_.splice(held_.end(), evictable_, node.place);
+  node.is_evictable = false;
 }
 
 void PrefixIndex::MarkEvictable(BlockId block) {
   Node& node = *NodeOf(block);
-  KVICK_CHECK(!node.is_idle);
-  idle_.splice(idle_.end(), held_, node.place);
-  node.is_idle = true;
+  KVICK_CHECK(!node.is_evictable);
+  evictable_.splice(evictable_.end(), held_, node.place);
+  node.is_evictable = true;
 }
 
 BlockId PrefixIndex::Evict() {
-  KVICK_CHECK(!idle_.empty());
-  const BlockId block = idle_.front();
-  Remove(*NodeOf(block));
+  KVICK_CHECK(!evictable_.empty());
+  const BlockId block = evictable_.front().block;
+  Remove(evictable_.front());
   ++counts_.blocks_evicted;
   return block;
 }
@@ -168,7 +176,7 @@ void PrefixIndex::Detach(BlockId block) {
 PrefixStats PrefixIndex::stats() const {
   PrefixStats stats = counts_;
   stats.num_indexed_blocks = num_nodes();
-  stats.num_evictable_blocks = num_idle();
+  stats.num_evictable_blocks = num_evictable();
   return stats;
 }
 
@@ -178,14 +186,14 @@ const PrefixIndex::Node* PrefixIndex::RootOf(const PrefixScope& scope) const {
 }
 
 void PrefixIndex::Insert(Node& parent, std::span<const int32_t> tokens, BlockId block) {
-  std::unique_ptr<Node>& node = nodes_[static_cast<size_t>(block)];
-  KVICK_CHECK(node == nullptr);
-  node = std::make_unique<Node>();
-  node->parent = &parent;
-  node->block = block;
-  node->tokens.assign(tokens.begin(), tokens.end());
-  node->place = held_.insert(held_.end(), block);
-  parent.children.emplace(node->tokens, node.get());
+  KVICK_CHECK(NodeOf(block) == nullptr);
+  Node& node = held_.emplace_back();
+  node.parent = &parent;
+  node.block = block;
+  node.tokens.assign(tokens.begin(), tokens.end());
+  node.place = std::prev(held_.end());
+  parent.children.emplace(node.tokens, &node);
+  nodes_[static_cast<int64_t>(block)] = &node;
   ++counts_.blocks_added;
 }
 
@@ -194,8 +202,8 @@ void PrefixIndex::Remove(Node& node) {
   KVICK_CHECK(node.children.empty());
   Node& parent = *node.parent;
   parent.children.erase(node.tokens);
-  (node.is_idle ? idle_ : held_).erase(node.place);
-  nodes_[static_cast<size_t>(node.block)].reset();
+  nodes_[static_cast<int64_t>(node.block)] = nullptr;
+  (node.is_evictable ? evictable_ : held_).erase(node.place);  // destroys the node
   if (parent.scope != nullptr && parent.children.empty()) roots_.erase(roots_.find(*parent.scope));
 }
 
@@ -205,9 +213,9 @@ Status PrefixIndex::VerifyPath(std::span<const BlockId> blocks) const {
     const Node* node = NodeOf(blocks[i]);
     const bool follows = i == 0 ? node == nullptr || node->parent->scope != nullptr
                                 : node == nullptr || node->parent == parent;
-    if (!follows || (node != nullptr && node->is_idle)) {
+    if (!follows || (node != nullptr && node->is_evictable)) {
       return Fail(ErrorCode::kInternal, "prefix index: entry {} of a table is {}", i,
-                  follows ? "idle" : "not a child of the one before it");
+                  follows ? "evictable" : "not a child of the entry before it");
     }
     parent = node;
   }
@@ -215,7 +223,7 @@ Status PrefixIndex::VerifyPath(std::span<const BlockId> blocks) const {
 }
 
 Status PrefixIndex::Verify() const {
-  for (size_t i = 0; i < nodes_.size(); ++i) {
+  for (int64_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i] == nullptr) continue;
     if (nodes_[i]->block != static_cast<BlockId>(i)) {
       return Fail(ErrorCode::kInternal, "prefix index: block {} is in the node of another", i);
@@ -234,10 +242,10 @@ Status PrefixIndex::Verify() const {
 
 Status PrefixIndex::VerifyCounts() const {
   int64_t num_there = 0, num_children = 0;
-  for (const auto& node : nodes_) {
-    if (node == nullptr) continue;
+  for (int64_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i] == nullptr) continue;
     ++num_there;
-    num_children += std::ssize(node->children);
+    num_children += std::ssize(nodes_[i]->children);
   }
   for (const auto& [scope, root] : roots_) num_children += std::ssize(root->children);
   const int64_t num_left = counts_.blocks_added - counts_.blocks_superseded -
@@ -271,7 +279,7 @@ Status PrefixIndex::VerifyChildren(const Node& node) const {
         child->parent != &node) {
       return Fail(ErrorCode::kInternal, "prefix index: a child is listed under other tokens");
     }
-    if (before != nullptr && (!TokensLess()(*before, tokens) || IsBeginning(*before, tokens))) {
+    if (before != nullptr && (!TokensLess()(*before, tokens) || IsPrefix(*before, tokens))) {
       return Fail(ErrorCode::kInternal,
                   "prefix index: siblings are unsorted, or one begins as the whole other");
     }
@@ -280,24 +288,24 @@ Status PrefixIndex::VerifyChildren(const Node& node) const {
   return {};
 }
 
-// Each node once in the list that it says; of idle ones children first.
+// Each node is once in the list that it says; of evictable ones children come first.
 Status PrefixIndex::VerifyOrder() const {
-  std::vector<bool> came_before(nodes_.size());
-  const auto verify = [&](BlockId block, bool is_idle) -> Status {
-    const Node* node = NodeOf(block);
-    if (node == nullptr || node->is_idle != is_idle || came_before[static_cast<size_t>(block)]) {
+  std::vector<bool> came_before(static_cast<size_t>(nodes_.size()));
+  const auto verify = [&](const Node& node, bool is_evictable) -> Status {
+    const auto block = static_cast<size_t>(node.block);
+    if (NodeOf(node.block) != &node || node.is_evictable != is_evictable || came_before[block]) {
       return Fail(ErrorCode::kInternal, "prefix index: a block is in the wrong list, or twice");
     }
-    came_before[static_cast<size_t>(block)] = true;
-    for (const auto& [tokens, child] : node->children) {
-      if (is_idle && !came_before[static_cast<size_t>(child->block)]) {
-        return Fail(ErrorCode::kInternal, "prefix index: a node is idle before its child is");
+    came_before[block] = true;
+    for (const auto& [tokens, child] : node.children) {
+      if (is_evictable && !came_before[static_cast<size_t>(child->block)]) {
+        return Fail(ErrorCode::kInternal, "prefix index: a node would be evicted before its child");
       }
     }
     return {};
   };
-  for (const BlockId block : idle_) KVICK_RETURN_IF_ERROR(verify(block, true));
-  for (const BlockId block : held_) KVICK_RETURN_IF_ERROR(verify(block, false));
+  for (const Node& node : evictable_) KVICK_RETURN_IF_ERROR(verify(node, true));
+  for (const Node& node : held_) KVICK_RETURN_IF_ERROR(verify(node, false));
   return {};
 }
 

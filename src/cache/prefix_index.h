@@ -9,79 +9,87 @@
 #include <span>
 #include <vector>
 
+#include "base/mapped_array.h"
+#include "base/memory.h"
 #include "kvick/kv_cache.h"
 #include "kvick/kv_layout.h"
 
 namespace kvick {
 
-// Which block holds the keys and values of which tokens: for each scope a tree of blocks. The path
-// from a root to a node is the beginning of some text, and a node its next 1 .. block_tokens
+// Which block holds the keys and values of which tokens: a tree of blocks for each scope. The path
+// from a root to a node spells the beginning of a sequence; the node is its next 1 .. block_tokens
 // tokens.
 //
 // Invariants
-//   a block is in one node at most; inner nodes are full
-//   no node is a beginning of its sibling, so of two equal blocks one is here
-//   a held node's ancestors are held: then idle nodes, oldest first, stand before their ancestors,
-//   and the oldest is always a leaf
+//   a block is in at most one node; inner nodes are full
+//   no node's tokens are a prefix of its sibling's: of two equal blocks one is here
+//   the ancestors of a node that a sequence holds are held too. So in evictable_, sorted by the
+//   time of release, a node comes before its ancestors, and the first one is always a leaf
 //
-// Knows no references: whoever counts them says which nodes are held by a sequence, which idle.
-// A node is held when it comes in. Takes nodes out, holds and idles them without allocating.
+// Counts no references: the caller says which nodes a sequence holds and which are evictable. A new
+// node is held. Holding, releasing and removing nodes allocates nothing. Lookups compare tokens in
+// sorted order: no input can make them slow by collisions of a hash.
 class PrefixIndex {
  public:
-  PrefixIndex(int64_t num_blocks, int64_t block_tokens);
-  PrefixIndex(const PrefixIndex&) = delete;
-  PrefixIndex& operator=(const PrefixIndex&) = delete;
+  // Errors  exhausted: less memory than the table needs
+  static Result<PrefixIndex> Create(int64_t num_blocks, int64_t block_tokens, Backing backing);
+
+  PrefixIndex(PrefixIndex&& other) noexcept;
+  PrefixIndex& operator=(PrefixIndex&& other) = delete;
   ~PrefixIndex();
 
-  // Appends the blocks that hold the longest known beginning of `tokens`; returns its length. Its
-  // end may lie inside the last block. Cost: a binary search of the children a block.
+  // Appends the blocks that hold the longest known prefix of `tokens` and returns its length in
+  // tokens. It may end inside the last block. Cost: for each block, a binary search of the
+  // children.
   int64_t Find(const PrefixScope& scope, std::span<const int32_t> tokens,
                std::vector<BlockId>& blocks);
 
-  // What Find would find. Nothing is counted.
+  // What Find would find, without a change of the statistics.
   PrefixMatch Peek(const PrefixScope& scope, std::span<const int32_t> tokens) const;
 
-  // The first of a sequence's blocks that is known as something else than the sequence's tokens in
-  // that scope. None: each may be added.
+  // The first of a sequence's blocks that is in a node of other tokens or of another scope;
+  // nullopt: each of them may be added.
   std::optional<size_t> FirstConflict(const PrefixScope& scope, std::span<const int32_t> tokens,
                                       std::span<const BlockId> blocks) const;
 
   struct Added {
-    BlockId block;                      // whose node now begins with the tokens: the new one, or
-                                        // the one that did so before
-    std::optional<BlockId> superseded;  // whose tokens were a beginning of the new ones: taken out
+    BlockId block;                      // whose node now begins with the tokens: the new block, or
+                                        // one that was there before
+    std::optional<BlockId> superseded;  // removed: its tokens were a prefix of the new ones
   };
-  // Makes a block known under a parent, or under the scope's root. A block that is in a node of
-  // fewer tokens there gets the new ones. REQUIRES: no conflict; the parent is full and held; 1 to
-  // block_tokens tokens.
+  // Adds a block below a parent, or below the scope's root. If the block is there already, with
+  // fewer tokens, its node gets the new ones. REQUIRES: no conflict; the parent is full and held; 1
+  // to block_tokens tokens.
   Added Add(const PrefixScope& scope, std::optional<BlockId> parent,
             std::span<const int32_t> tokens, BlockId block);
 
   // Whether a block is in a node.
   bool Contains(BlockId block) const { return NodeOf(block) != nullptr; }
-  // Slots of a block whose tokens are known: 0 if it is in no node.
+  // Tokens of the block's node; 0 if it is in none.
   int64_t NumTokens(BlockId block) const;
 
   // REQUIRES: the block is in a node.
   void Hold(BlockId block);
-  // REQUIRES: the block is in a node; none of its children is held.
+  // REQUIRES: the block is in a node; no sequence holds a child.
   void MarkEvictable(BlockId block);
-  // Takes out the idle node that has been idle longest. REQUIRES: num_idle() > 0.
+  // Removes the node that no sequence has held for the longest time. REQUIRES: num_evictable() > 0.
   BlockId Evict();
-  // Takes out a held node, for its sequence to write on. REQUIRES: it has no children.
+  // Removes a held node, so that its sequence may write to the block. REQUIRES: it has no children.
   void Detach(BlockId block);
 
-  int64_t num_nodes() const { return static_cast<int64_t>(held_.size() + idle_.size()); }
-  int64_t num_idle() const { return static_cast<int64_t>(idle_.size()); }
+  int64_t num_nodes() const { return static_cast<int64_t>(held_.size() + evictable_.size()); }
+  int64_t num_evictable() const { return static_cast<int64_t>(evictable_.size()); }
   PrefixStats stats() const;
 
-  // The blocks of a table that are in nodes are one path from a root. Errors: internal.
+  // Checks that the blocks of a table that are in nodes are a path from a root. Errors: internal.
   Status VerifyPath(std::span<const BlockId> blocks) const;
-  // Every invariant that needs no references. Errors: internal.
+  // Checks every invariant that needs no reference counts. Errors: internal.
   Status Verify() const;
 
  private:
   struct Node;
+  PrefixIndex(MappedArray<Node*> nodes, int64_t block_tokens);
+
   struct TokensLess {
     bool operator()(std::span<const int32_t> a, std::span<const int32_t> b) const;
   };
@@ -92,11 +100,11 @@ class PrefixIndex {
     int64_t num_tokens = 0;
   };
 
-  // Calls body(node) for each node of the longest known beginning, which may end inside the last.
+  // Calls body(node) for each node of the longest known prefix, which may end inside the last one.
   template <class Body>
   int64_t Walk(const PrefixScope& scope, std::span<const int32_t> tokens, Body&& body) const;
-  static Match LongestBeginning(const Node& node, std::span<const int32_t> tokens);
-  Node* NodeOf(BlockId block) const { return nodes_[static_cast<size_t>(block)].get(); }
+  static Match LongestPrefix(const Node& node, std::span<const int32_t> tokens);
+  Node* NodeOf(BlockId block) const { return nodes_[static_cast<int64_t>(block)]; }
   const Node* RootOf(const PrefixScope& scope) const;
   void Insert(Node& parent, std::span<const int32_t> tokens, BlockId block);
   void Remove(Node& node);
@@ -107,10 +115,10 @@ class PrefixIndex {
 
   int64_t block_tokens_;
   std::map<PrefixScope, std::unique_ptr<Node>> roots_;
-  std::vector<std::unique_ptr<Node>> nodes_;  // [num_blocks]
-  std::list<BlockId> held_;
-  std::list<BlockId> idle_;  // oldest first
-  PrefixStats counts_;       // but for what the lists know
+  MappedArray<Node*> nodes_;   // [num_blocks], null where the block is in no node
+  std::list<Node> held_;       // by a sequence
+  std::list<Node> evictable_;  // the longest without a sequence first
+  PrefixStats counts_;         // without what the lists know
 };
 
 }  // namespace kvick

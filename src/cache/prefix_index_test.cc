@@ -32,7 +32,8 @@ class PrefixIndexTest : public testing::Test {
   }
 
   PrefixScope scope_ = PrefixScope().Text("model", "m");
-  PrefixIndex index_{/*num_blocks=*/16, /*block_tokens=*/4};
+  PrefixIndex index_ =
+      PrefixIndex::Create(/*num_blocks=*/16, /*block_tokens=*/4, Backing::kOnDemand).value();
 };
 
 TEST(PrefixScope, IsEqualExactlyIfItsFieldsAre) {
@@ -146,10 +147,10 @@ TEST_F(PrefixIndexTest, TheLongestIdleGoesFirstAndALeafBeforeItsParent) {
   index_.MarkEvictable(B(3));
   index_.MarkEvictable(B(1));
   index_.MarkEvictable(B(0));
-  EXPECT_EQ(index_.num_idle(), 4);
+  EXPECT_EQ(index_.num_evictable(), 4);
   index_.Hold(B(0));
   index_.Hold(B(2));  // a sequence with {1, 1, 1, 1, 3}
-  EXPECT_EQ(index_.num_idle(), 2);
+  EXPECT_EQ(index_.num_evictable(), 2);
   index_.MarkEvictable(B(2));
   index_.MarkEvictable(B(0));
   Add({}, {4}, B(9));  // known: used once more

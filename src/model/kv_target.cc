@@ -17,15 +17,17 @@ TensorView Tokens(TensorView tensor, int64_t first, int64_t num) {
 
 }  // namespace
 
-void CachedKv::Begin(KvCache& cache, std::span<const SequenceChunk> chunks,
-                     std::span<AttentionQuery> queries) {
+Status CachedKv::Begin(KvCache& cache, std::span<const SequenceChunk> chunks,
+                       std::span<AttentionQuery> queries) {
   KVICK_CHECK(queries.size() >= chunks.size());
   cache_ = &cache;
   chunks_ = chunks;
   for (size_t i = 0; i < chunks.size(); ++i) {
-    queries[i] = {cache.View(*chunks[i].plan), chunks[i].plan->num_tokens()};
+    KVICK_ASSIGN_OR_RETURN(const KvView view, cache.View(*chunks[i].plan));
+    queries[i] = {view, chunks[i].plan->num_tokens()};
   }
   queries_ = queries.first(chunks.size());
+  return {};
 }
 
 Status CachedKv::Write(int64_t layer, const TensorView& k, const TensorView& v) {

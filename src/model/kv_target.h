@@ -28,9 +28,9 @@ class KvTarget {
 class CachedKv : public KvTarget {
  public:
   // Takes the chunks of the next pass. `queries` is memory for one query a chunk. All must outlive
-  // the pass.
-  void Begin(KvCache& cache, std::span<const SequenceChunk> chunks,
-             std::span<AttentionQuery> queries);
+  // the pass. Errors: invalid_argument: a plan that is not an open one of the cache.
+  Status Begin(KvCache& cache, std::span<const SequenceChunk> chunks,
+               std::span<AttentionQuery> queries);
 
   Status Write(int64_t layer, const TensorView& k, const TensorView& v) override;
   std::span<const AttentionQuery> queries() const override { return queries_; }

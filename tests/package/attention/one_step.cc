@@ -35,7 +35,7 @@ kvick::Status Step(kvick::KvCache& cache, kvick::Attention& attention, std::vect
       .Write(*plan, 0, kvick::DenseF32(keys.data(), kv_shape),
              kvick::DenseF32(values.data(), kv_shape))
       .and_then([&] {
-        const kvick::AttentionQuery query{cache.View(*plan), 2};
+        const kvick::AttentionQuery query{cache.View(*plan).value(), 2};
         return attention.Run(0, {&query, 1}, kvick::DenseF32(queries.data(), q_shape),
                              kvick::DenseF32(out.data(), q_shape));
       })
