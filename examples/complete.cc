@@ -17,7 +17,9 @@ kvick::Result<std::string> Complete(const std::string& path, const std::string& 
   request.max_new_tokens = 100;
   auto results = (*engine)->Generate({&request, 1});
   if (!results) return tl::unexpected(results.error());
-  return (*results)[0].text;
+  const kvick::GenerateResult& result = (*results)[0];
+  if (result.error) return tl::unexpected(*result.error);
+  return result.text;
 }
 
 int main(int argc, char** argv) {

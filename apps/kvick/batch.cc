@@ -68,8 +68,8 @@ class Mailbox {
 
   RequestCallbacks Callbacks(std::shared_ptr<Underway> request) {
     RequestCallbacks callbacks;
-    callbacks.on_token = [this](const TokenEvent&) {
-      num_new_tokens_.fetch_add(1, std::memory_order_relaxed);
+    callbacks.on_token = [this](const TokenEvent& event) {
+      if (event.token) num_new_tokens_.fetch_add(1, std::memory_order_relaxed);
       return true;
     };
     callbacks.on_finish = [this, request = std::move(request)](GenerateResult result) {

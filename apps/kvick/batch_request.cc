@@ -97,9 +97,9 @@ Result<std::vector<LogitBias>> Biases(const json& object) {
     if (error != std::errc() || stop != end) {
       return Fail(ErrorCode::kInvalidArgument, "logit_bias: {} is no token id", Quoted(key));
     }
-    constexpr double kMost = std::numeric_limits<float>::max();
     if (!value.is_number()) return Wrong("a logit_bias", value, "a number");
-    KVICK_RETURN_IF_ERROR(CheckRange("a logit_bias", value.get<double>(), {-kMost, kMost}));
+    KVICK_RETURN_IF_ERROR(
+        CheckRange("a logit_bias", value.get<double>(), {-kMaxLogitBias, kMaxLogitBias}));
     bias.bias = value.get<float>();
   }
   return biases;

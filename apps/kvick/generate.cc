@@ -213,6 +213,9 @@ Status RunGenerate(const GenerateOptions& options) {
   }
   const auto run = options.model.no_cache ? RunRecomputed : RunCached;
   KVICK_ASSIGN_OR_RETURN(const Outcome outcome, run(*model, options, requests, start));
+  for (const GenerateResult& result : outcome.results) {
+    if (result.error) return tl::unexpected(*result.error);
+  }
   if (options.json) {
     PrintResults(*model, requests, outcome.results,
                  {{"context_tokens", outcome.context.tokens},

@@ -17,177 +17,204 @@
 
 namespace kvick {
 
-// Added to a token's logit before all else.
+// The largest bias of a logit, either way: sums of logits and biases stay finite.
+inline constexpr double kMaxLogitBias = 1e30;
+
+// Added to the logit of a token before everything else.
 struct LogitBias {
   int32_t token = 0;
-  float bias = 0;  ///< up to 1e30 either way; minus infinity forbids the token
+  float bias = 0;  ///< -kMaxLogitBias to kMaxLogitBias; minus infinity forbids the token
 };
 
-// How the next token is chosen. The order is logit_bias, repetition_penalty, top_k, top_p, min_p,
-// temperature, as in llama.cpp.
+// How the next token is chosen from the logits. Applied in the order logit_bias,
+// repetition_penalty, top_k, top_p, min_p, temperature, as in llama.cpp.
+//
+// A token whose logit is NaN is never chosen, the others as if it were forbidden: see NanLogits. A
+// logit of plus infinity is chosen before all finite ones, with equal chances among its equals.
 struct SamplingOptions {
-  double temperature = 0;  ///< 0: the most likely token, of equals the lowest id
-  int64_t top_k = 0;       ///< keep the k most likely; 0: all
-  double top_p = 1;        ///< keep the fewest that hold this probability; (0, 1]
-  double min_p = 0;        ///< keep those at least this likely, against the best; [0, 1]
-  double repetition_penalty =
-      1;  ///< 0.01 to 100, of tokens in the text: logits / it, negative ones * it
-  std::vector<LogitBias> logit_bias{};
-  uint64_t seed = 0;  ///< of this request alone: who else is in the batch changes nothing
+  double temperature = 0;  ///< 0: greedy, the largest logit; of equals the lowest id
+  int64_t top_k = 0;       ///< keep the k most likely tokens; 0 or -1: all
+  double top_p = 1;        ///< keep the fewest tokens that sum to this probability; [0, 1], 0: one
+  double min_p = 0;        ///< keep tokens at least min_p times as likely as the best; [0, 1]
+  double repetition_penalty = 1;  ///< of tokens that occurred: l > 0 ? l / it : l * it; [0.01, 100]
+  std::vector<LogitBias> logit_bias{};  ///< several biases of one token add up
+  uint64_t seed = 0;                    ///< of this request: other requests change nothing
 };
 
 struct GenerateRequest {
-  std::vector<int32_t> prompt;   ///< at least one token
+  std::vector<int32_t> prompt;   ///< token ids, at least one
   int64_t max_new_tokens = 128;  ///< 0: nothing is computed
-  int64_t num_samples = 1;  ///< up to 65,536 texts; the prompt is computed once, seeds count up
-  SamplingOptions sampling;
-  std::vector<std::string> stop{};  ///< a text ends before the first of these; needs a tokenizer
-  bool ignore_eos = false;          ///< go on after a token that ends a text
-  // Prompts are compared, to be computed once, only among requests of one cache_salt: the time to
-  // the first token tells nobody what others have asked.
-  std::string cache_salt;
-  std::optional<std::chrono::steady_clock::time_point> deadline;  ///< ends it wherever it is
+  int64_t num_samples = 1;       ///< 1 to 65,536 completions; sample i is drawn with seed + i
+  SamplingOptions sampling{};
+  std::vector<std::string> stop{};  ///< stop strings: a completion ends before the first of them
+  bool ignore_eos = false;          ///< continue after an end-of-sequence token
+  std::string cache_salt{};         ///< prefixes are shared only among requests with the same salt
+  std::optional<std::chrono::steady_clock::time_point> deadline{};
 };
 
 enum class FinishReason {
-  kStop,       ///< a token that ends a text, not part of `tokens`; or one of the stop string
-  kLength,     ///< max_new_tokens, or the context is full
-  kCancelled,  ///< Cancel, a callback, or the end of the engine
+  kStop,       ///< an end-of-sequence token, which is not in `tokens`, or a stop string
+  kLength,     ///< max_new_tokens is reached, or the context is full
+  kCancelled,  ///< by Cancel, by a callback, or by the end of the engine
   kDeadline,
-  kFailed,  ///< `error` says why
+  kFailed,  ///< see `error`
 };
 
 std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "cancelled", ...
 
-// One text. Times count from Submit.
+// Logits that were NaN, in all steps of a completion: a sign of damaged weights or of overflow.
+struct NanLogits {
+  int64_t count = 0;
+  int32_t first_token = 0;  ///< the lowest id, in the first step that had any
+  int64_t first_index = 0;  ///< that step chose tokens[first_index]
+};
+
+// One completion. Times are in microseconds since Submit.
 struct GenerateResult {
   int64_t sample_idx = 0;       ///< 0 .. num_samples - 1
-  std::vector<int32_t> tokens;  ///< the new ones, those of a stop string among them
-  std::string text;             ///< theirs, as TextStream shows them, without the stop string
+  std::vector<int32_t> tokens;  ///< new tokens, including those of a stop string
+  std::string text;             ///< of the tokens, as TextStream decodes them, up to a stop string
   FinishReason finish_reason = FinishReason::kLength;
-  bool context_is_full = false;   ///< why kLength came before max_new_tokens
-  std::optional<Error> error;     ///< with kFailed
-  int64_t num_reused_tokens = 0;  ///< of the prompt: not computed for this text
-  int64_t num_preemptions = 0;    ///< times it stepped aside for an older request
+  bool context_is_full = false;  ///< kLength before max_new_tokens
+  std::optional<Error> error;    ///< with kFailed
+  std::optional<NanLogits> nan_logits;
+  int64_t num_reused_tokens = 0;  ///< prompt tokens that were not computed for this completion
+  int64_t num_preemptions = 0;
   int64_t first_token_us = 0;
   int64_t finished_us = 0;
 };
 
+// A new token, or the rest of the text of a completion that ends.
+//
+// The texts of all events of a sample, one after the other, are exactly its GenerateResult::text.
+// Each text is whole characters that cannot turn out to be the start of a stop string. What was
+// held back at the end comes in a last event without a token, before on_finish; there is none where
+// nothing was held back.
 struct TokenEvent {
   int64_t sample_idx = 0;
-  int32_t token = 0;
-  // What can be shown now: whole characters, and none that may yet turn out to begin a stop string.
-  std::string_view text;
+  std::optional<int32_t> token;  ///< none in the last event
+  std::string_view text;         ///< valid during the call
 };
 
-// What one request hears, all on the engine's thread: the engine waits meanwhile. Any may be empty.
-// They must not throw; REQUIRES: they call neither Generate nor Shutdown, which wait.
+// Called on the engine's thread, which waits meanwhile. Each may be empty. They must not throw.
+// They may call any method of the engine but Generate, and may destroy the engine.
 struct RequestCallbacks {
-  std::function<bool(const TokenEvent& event)> on_token;  ///< false cancels the request
-  std::function<void(GenerateResult result)> on_finish;   ///< once a sample, always
-  // Prompt tokens that are in the cache, of a sample that has not begun to answer.
+  // False cancels the request: no further token of any of its samples follows. A sample that ends
+  // with this very token keeps its own reason to finish.
+  std::function<bool(const TokenEvent& event)> on_token;
+  std::function<void(GenerateResult result)> on_finish;  ///< exactly once for each sample
+  // How many tokens of the prompt are in the cache, while it is computed.
   std::function<void(int64_t num_computed, int64_t num_total)> on_prompt;
 };
 
 enum class PrefixReuse {
-  kOn,   ///< equal beginnings are stored and computed once
-  kOff,  ///< every request computes all of its prompt
+  kOn,   ///< equal prefixes are stored and computed once
+  kOff,  ///< each request computes all of its prompt
 };
 
 struct EngineOptions {
-  int64_t max_sequences = 1;   ///< texts side by side; others wait
-  int64_t context_tokens = 0;  ///< a text's most; 0: the model's, see Engine::Create
-  int64_t block_tokens = 16;   ///< of the paged cache; 0: contiguous, one block a text
-  int64_t cache_bytes = 0;     ///< of all blocks; 0: max_sequences whole contexts
-  int64_t batch_tokens = 512;  ///< of all texts in one pass; max_sequences if that is more
+  int64_t max_sequences = 1;   ///< sequences in one step; others wait; at most 65,536
+  int64_t context_tokens = 0;  ///< limit of prompt and new tokens; 0: see Engine::Create
+  int64_t block_tokens = 16;   ///< tokens of a cache block; 0: contiguous, one block a sequence
+  int64_t cache_bytes = 0;     ///< of keys and values; 0: max_sequences whole contexts
+  int64_t batch_tokens = 512;  ///< token budget of a step; max_sequences if that is more
   PrefixReuse prefix_reuse = PrefixReuse::kOn;
-  std::optional<DType> kv_dtype{};  ///< nullopt: the weights' own, bf16 where they are quantized
-  // nullopt: up front where context_tokens or cache_bytes is given, else on demand.
-  std::optional<KvBacking> backing{};
+  std::optional<DType> kv_dtype{};  ///< nullopt: the type of the weights; bf16 if quantized
+  std::optional<KvBacking>
+      backing{};                    ///< nullopt: up front if context_tokens or cache_bytes is set
   KvFill fill = KvFill::kAsMapped;  ///< for tests
-  std::string_view isa = "auto";
-  int num_threads = 0;  ///< 0: the cores that the process may use
+  std::string_view isa = "auto";    ///< a name of KnownIsas(); read during Create
+  int num_threads = 0;              ///< 0: the cores that the process may use; at most 1,024
 };
 
-// What the engine has done so far, and what it holds now.
+// Counts since the creation of the engine, and its present state. A step that computes any prompt
+// token counts as prompt. A sample is one completion of a request.
 struct EngineStats {
-  // A pass that takes in any prompt counts as prompt.
   int64_t prompt_tokens = 0;
-  int64_t prompt_us = 0;
+  int64_t prompt_us = 0;  ///< forward passes
   int64_t decode_tokens = 0;
-  int64_t decode_us = 0;
+  int64_t decode_us = 0;  ///< forward passes
   int64_t num_steps = 0;
-  int64_t step_us = 0;  ///< forward passes and all that lies around them
+  int64_t step_us = 0;  ///< forward passes and everything around them
   int64_t num_preemptions = 0;
-  int64_t num_finished = 0;  ///< texts
-  int64_t num_waiting = 0;   ///< texts, now
-  int64_t num_running = 0;
-  int64_t max_running = 0;
-  KvUsage usage;
-  KvUsage peak;  ///< when the most was reserved
+  int64_t num_finished = 0;  ///< samples
+  int64_t num_waiting = 0;   ///< samples, now
+  int64_t num_running = 0;   ///< samples, now
+  int64_t max_running = 0;   ///< the largest num_running
+  KvUsage usage;             ///< now
+  KvUsage peak;              ///< when the most bytes were reserved
   PrefixStats prefix;
 };
 
-// A request's name; 0 is none's.
+// Identifies a request; 0 is invalid.
 enum class RequestId : uint64_t {};
 
 enum class ShutdownMode {
-  kDrain,  ///< what has been submitted runs to its end
-  kAbort,  ///< and ends now
+  kDrain,  ///< submitted requests run to their end
+  kAbort,  ///< submitted requests are cancelled
 };
 
-// Generates texts for many requests at once from one cache. Each step is one forward pass over the
-// next token of every text that is under way, and prompts as far as the pass has room. Texts join
-// and leave between steps; one that finds no blocks steps aside for older ones and goes on later.
+// Generates completions for many requests at once, from one KV cache. A step is one forward pass
+// over the next token of every running sequence, and over as many prompt tokens as its token budget
+// allows. Requests join and leave between steps. A sequence that finds no free block is preempted
+// in favor of older ones and resumes later.
 //
-// A text depends on its prompt, options and seed. Who else runs, whether its beginning was found in
-// the cache, whether it was preempted: none of it changes a bit.
+// A completion depends on its prompt, options and seed. Other requests, cached prefixes and
+// preemption change no bit of it.
 //
-// Threads  one thread of the engine's own, asleep when there is nothing to do; methods may be
-//          called from any
+// Threads  the engine has one thread, which sleeps when there is nothing to do; its methods may be
+//          called from any thread
+// fork     the child has no such thread: there, Submit and Generate of an engine of the parent
+// fail,
+//          its other methods and its destructor return at once, and its memory is not freed. A new
+//          engine works
 class Engine {
  public:
-  // With context_tokens = 0 the context is the model's, or less: so much that the caches of
-  // max_sequences take half of the available memory, or one text all of cache_bytes.
-  // `model` must outlive the engine.
-  // Errors  invalid_argument, unsupported: options that cannot be;
-  //         exhausted: not that much memory; the message says what would fit
+  // With context_tokens = 0 the context is that of the model, or less if memory is insufficient:
+  // what fits into half of the available memory / max_sequences, or into cache_bytes.
+  // `model` must outlive the engine. If a callback destroys the engine, it must outlive the last
+  // on_finish.
+  // Errors  invalid_argument, unsupported: an option out of range;
+  //         exhausted: insufficient memory or no thread; the message says what would fit
   static Result<std::unique_ptr<Engine>> Create(const Model& model, const EngineOptions& options);
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
-  ~Engine();  // Shutdown(ShutdownMode::kAbort)
+  // Shutdown(ShutdownMode::kAbort). In a callback it returns before the requests have ended.
+  ~Engine();
 
-  // Puts a request in the queue, behind all others.
-  // Errors  invalid_argument: an empty prompt, one longer than the context, sampling options or
-  //         tokens out of range;
-  //         exhausted: more blocks than there are, even alone; the message says how many;
-  //         cancelled: the engine is shut down
+  // Appends a request to the queue.
+  // Errors  invalid_argument: an empty prompt, one longer than the context, a token or an option
+  // out
+  //         of range, a stop string that is empty or has no tokenizer;
+  //         exhausted: more blocks than the cache has; the message says how many;
+  //         cancelled: the engine is shut down, or belongs to the parent process
   Result<RequestId> Submit(GenerateRequest request, RequestCallbacks callbacks = {});
-  // Ends a request before its next step. One that has ended is none.
+  // Ends a request before its next step. Has no effect on a finished request.
   void Cancel(RequestId request);
-  // No more requests; returns when none is left.
+  // Accepts no more requests, and waits until all have ended; in a callback it does not wait.
   void Shutdown(ShutdownMode mode);
 
-  // Submits all and waits for them. Results stand in the order of requests, then of samples.
-  // Errors  as Submit: nothing is run;  that of the first text that failed
+  // Submits all requests and waits for them. Returns a result for every sample, in the order of
+  // requests, then of samples; a failed one has its `error`, and does not affect the others.
+  // Errors  as Submit: no request is run;  invalid_argument: called in a callback
   Result<std::vector<GenerateResult>> Generate(std::span<const GenerateRequest> requests);
-  // The same, heard while it runs: callbacks[i] are those of request i; on_finish's result is a
-  // copy.
+  // The same with callbacks[i] for requests[i]; on_finish gets a copy of the result.
   Result<std::vector<GenerateResult>> Generate(std::span<const GenerateRequest> requests,
                                                std::span<const RequestCallbacks> callbacks);
 
   int64_t context_tokens() const;
-  // Whether memory, not the model, set the context.
+  // Whether memory, not the model, limits the context.
   bool context_is_capped() const;
   const KvConfig& cache_config() const;
   std::string_view isa() const;
+  // Cost: O(requests that were submitted since the last step).
   EngineStats stats() const;
 
  private:
   struct State;
-  explicit Engine(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit Engine(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;  // shared with the engine's thread
 };
 
 }  // namespace kvick

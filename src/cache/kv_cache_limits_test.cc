@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -79,31 +81,43 @@ TEST(KvCacheLimits, NoStepCostsByTheSizeOfThePool) {
   EXPECT_LT(MaxResidentKib() - before_kib, 64 << 10);
 }
 
-TEST(KvCacheLimits, TablesThatDoNotFitAreAnErrorNotAnException) {
-  for (const int64_t num_blocks : {kMaxBlocks, kMaxBlocks / 2}) {
-    const auto cache = KvCache::Create(SmallConfig(num_blocks));
-    if (cache) continue;  // a machine with more memory than that
-    EXPECT_EQ(cache.error().code, ErrorCode::kExhausted) << cache.error().message;
+// What this process may map beyond what it has mapped, until the end of the object.
+class AddressSpaceLimit {
+ public:
+  explicit AddressSpaceLimit(int64_t num_bytes) {
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    int64_t num_pages = 0;
+    std::ifstream("/proc/self/statm") >> num_pages;
+    limit.rlim_cur = static_cast<rlim_t>(num_pages * sysconf(_SC_PAGESIZE) + num_bytes);
+    setrlimit(RLIMIT_AS, &limit);
   }
-  const auto too_many = KvCache::Create(OnDemand(kMaxBlocks + 1));
-  ASSERT_FALSE(too_many.has_value());
-  EXPECT_EQ(too_many.error().code, ErrorCode::kInvalidArgument);
-}
+  ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
 
-// Address space is what the tables run out of first where pages are backed on demand.
-TEST(KvCacheLimits, TablesBeyondTheAddressSpaceAreAnError) {
+ private:
+  rlimit before_{};
+};
+
+// Of a million blocks keys and values take 16 MiB, the tables 32: whichever of them does not fit.
+TEST(KvCacheLimits, TablesThatDoNotFitAreAnErrorNotAnException) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need all of the address space";
 #endif
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  rlimit small = before;
-  small.rlim_cur = rlim_t{48} << 30;  // keys and values fit, 32 GiB, and not all of the tables
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
-  const auto cache = KvCache::Create(OnDemand(kMaxBlocks));
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
-  ASSERT_FALSE(cache.has_value());
-  EXPECT_EQ(cache.error().code, ErrorCode::kExhausted) << cache.error().message;
+  for (int64_t num_mib = 8; num_mib <= 40; num_mib += 4) {
+    for (const KvConfig& config : {SmallConfig(1 << 20), OnDemand(1 << 20)}) {
+      const AddressSpaceLimit limit(num_mib << 20);
+      const auto cache = KvCache::Create(config);
+      ASSERT_FALSE(cache.has_value()) << num_mib;
+      EXPECT_EQ(cache.error().code, ErrorCode::kExhausted) << cache.error().message;
+    }
+  }
+  EXPECT_TRUE(KvCache::Create(SmallConfig(1 << 20)).has_value());
+}
+
+TEST(KvCacheLimits, MoreBlocksThanIdsAreAnError) {
+  const auto too_many = KvCache::Create(OnDemand(kMaxBlocks + 1));
+  ASSERT_FALSE(too_many.has_value());
+  EXPECT_EQ(too_many.error().code, ErrorCode::kInvalidArgument);
 }
 
 void ExpectRefused(KvCache& cache, WritePlan plan, const char* what) {

@@ -69,11 +69,11 @@ Status Batcher::Check(const GenerateRequest& request) const {
   const int64_t num_blocks =
       CeilDiv(num_prompt + std::max<int64_t>(0, num_new - 1), config.block_tokens);
   if (num_blocks <= config.num_blocks) return {};
-  return Fail(
-      ErrorCode::kExhausted,
-      "engine: a prompt of {} tokens and up to {} new ones need {} blocks of {} tokens, the "
-      "cache has {}",
-      num_prompt, num_new, num_blocks, config.block_tokens, config.num_blocks);
+  return Fail(ErrorCode::kExhausted,
+              "engine: a prompt of {} tokens and up to {} new ones need {} blocks of {} tokens, "
+              "got a cache of "
+              "{}",
+              num_prompt, num_new, num_blocks, config.block_tokens, config.num_blocks);
 }
 
 void Batcher::Add(RequestId id, GenerateRequest request, RequestCallbacks callbacks,
@@ -110,8 +110,8 @@ void Batcher::CancelAll() {
   queue_has_ends_ = true;
 }
 
-// Between steps: so that no text ends in the middle of one. All are looked at only where there can
-// be something to find: the queue may be long.
+// Between steps, so that no sequence ends in the middle of one. The queue may be long: it is
+// searched only if a request may have to end.
 void Batcher::EndWhatMustEnd() {
   if (num_timed_ > 0 || was_cancelled_by_callback_) {
     const Clock::time_point now = Clock::now();
@@ -172,7 +172,7 @@ void Batcher::Count(Clock::time_point start) {
   stats_.max_running = std::max(stats_.max_running, std::ssize(scheduled_));
 }
 
-// The texts that have been taken in as a whole get their next token.
+// Sequences whose tokens are all computed get their next token.
 void Batcher::SampleNextTokens() {
   for (size_t row = 0; row < scheduled_.size(); ++row) {
     Sequence& sequence = *scheduled_[row];
@@ -189,7 +189,7 @@ void Batcher::SampleNextTokens() {
   if (usage.reserved_bytes >= stats_.peak.reserved_bytes) stats_.peak = usage;
 }
 
-// A pass that failed is nobody's in particular: all that hold blocks have failed.
+// The failure of a pass belongs to no sequence in particular: all that hold blocks fail.
 void Batcher::FailStep(const Error& error) {
   scheduler_.AbandonStep();
   ForEachSequence([&error](Sequence& sequence) {

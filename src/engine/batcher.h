@@ -25,26 +25,26 @@ class Batcher {
   // Errors: as Engine::Create.
   static Result<std::unique_ptr<Batcher>> Create(const Model& model, const EngineOptions& options);
 
-  // Errors: as Engine::Submit, but for cancelled.
+  // Whether a request can run. Errors: as Engine::Submit, without cancelled.
   Status Check(const GenerateRequest& request) const;
-  // Puts a request in the queue. REQUIRES: Check; ids ascend.
+  // Appends a request to the queue. REQUIRES: Check(request); ids ascend.
   void Add(RequestId id, GenerateRequest request, RequestCallbacks callbacks,
            Clock::time_point submitted);
-  // Ends those of them that are there.
+  // Ends requests. Has no effect on finished ones.
   void Cancel(std::span<const RequestId> ids);
   void CancelAll();
 
   bool has_work() const { return !scheduler_.running().empty() || !scheduler_.waiting().empty(); }
-  // One pass, if there is anything to do. Texts that end give their blocks back.
+  // One forward pass, if there is anything to do. Finished sequences give their blocks back.
   void Step();
-  // Tells those that have ended since the last call.
+  // Reports the ends since the last call to their callbacks.
   void ReportEnds();
 
   EngineStats stats() const;
   const ContextSize& context() const { return context_; }
   const KvCache& cache() const { return *cache_; }
   const ModelRunner& runner() const { return *runner_; }
-  // Everything that is known of texts that have ended.
+  // Evicts the prefixes of finished sequences.
   void ClearPrefixCache() { cache_->ClearPrefixCache(); }
 
  private:
@@ -52,7 +52,7 @@ class Batcher {
           std::unique_ptr<KvCache> cache, std::unique_ptr<ModelRunner> runner);
 
   PrefixScope ScopeOf(const GenerateRequest& request) const;
-  // Calls body(sequence) for all texts that have not ended. Cost: a look at each.
+  // Calls body(sequence) for all sequences that have not finished. Cost: O(sequences).
   template <class Body>
   void ForEachSequence(Body&& body) const;
   void EndWhatMustEnd();
@@ -71,12 +71,12 @@ class Batcher {
   Scheduler scheduler_;
   EngineStats stats_;
   std::vector<SequenceChunk> chunks_;
-  std::vector<Sequence*> scheduled_;  // in the present pass, a row of logits each
+  std::vector<Sequence*> scheduled_;  // in the present pass; each has a row of logits
   MappedRegion logits_;               // [max_sequences, V] f32
-  Sequences ended_;                   // not told yet
-  int64_t num_timed_ = 0;             // texts with a deadline that have not ended
+  Sequences ended_;                   // not reported yet
+  int64_t num_timed_ = 0;             // samples with a deadline that have not finished
   bool was_cancelled_by_callback_ = false;
-  bool queue_has_ends_ = false;  // texts have ended that have not run
+  bool queue_has_ends_ = false;  // some waiting sequences have finished
 };
 
 }  // namespace kvick

@@ -4,6 +4,9 @@
 
 #include <array>
 #include <chrono>
+#include <map>
+#include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -136,6 +139,40 @@ TEST_F(EndingTest, ARequestThatWantsNoMoreHearsNoMore) {
   }
 }
 
+// A no with the token that is the last in any case comes too late for this sample, not for others.
+TEST_F(EndingTest, ANoWithTheLastTokenLeavesTheReasonAsItIs) {
+  for (const int64_t max_new_tokens : {1, 4}) {
+    GenerateRequest request = Request(20, 1, max_new_tokens);
+    WatchedBatcher batcher(*opened_.model, {.max_sequences = 4});
+    int64_t num_heard = 0;
+    RequestCallbacks callbacks;
+    callbacks.on_token = [&](const TokenEvent&) { return ++num_heard < max_new_tokens; };
+    const RequestId alone = batcher.Add(request, callbacks);
+    batcher.RunToEnd();
+    EXPECT_EQ(batcher.result(alone).finish_reason, FinishReason::kLength);
+    request.num_samples = 3;
+    callbacks.on_token = [&](const TokenEvent& event) { return event.sample_idx != 0; };
+    const RequestId id = batcher.Add(request, callbacks);
+    batcher.RunToEnd();
+    const FinishReason of_first =
+        max_new_tokens == 1 ? FinishReason::kLength : FinishReason::kCancelled;
+    EXPECT_EQ(batcher.result(id, 0).finish_reason, of_first);
+    EXPECT_EQ(batcher.result(id, 1).finish_reason, FinishReason::kCancelled);
+    EXPECT_EQ(batcher.result(id, 2).finish_reason, FinishReason::kCancelled);
+  }
+}
+
+TEST_F(EndingTest, ANoInAFullContextLeavesTheReasonAsItIs) {
+  WatchedBatcher batcher(*opened_.model, {.context_tokens = 24});
+  int64_t num_heard = 0;
+  RequestCallbacks callbacks;
+  callbacks.on_token = [&](const TokenEvent&) { return ++num_heard < 5; };
+  const RequestId id = batcher.Add(Request(20, 1, 30), callbacks);
+  batcher.RunToEnd();
+  EXPECT_EQ(batcher.result(id).finish_reason, FinishReason::kLength);
+  EXPECT_TRUE(batcher.result(id).context_is_full);
+}
+
 TEST_F(EndingTest, ARequestForNoTokensEndsWithoutAPass) {
   WatchedBatcher batcher(*opened_.model, {});
   GenerateRequest request = Request(20, 1, 0);
@@ -172,6 +209,127 @@ TEST_F(EndingTest, AStopTextEndsARequestBeforeIt) {
   EXPECT_EQ(batcher.result(id).text, whole.text.substr(0, first));
   EXPECT_EQ(streamed, batcher.result(id).text);
   EXPECT_LT(batcher.result(id).tokens.size(), whole.tokens.size());
+}
+
+TEST_F(EndingTest, ANoWithTheTokenOfAStopStringLeavesTheReasonAsItIs) {
+  const testing::OpenedByteLevelLlama opened;
+  GenerateRequest request = Request(9, 4, 24);
+  const GenerateResult whole = Alone(*opened.model).Run(request);
+  request.stop = {whole.text.substr(whole.text.size() / 2)};
+  WatchedBatcher batcher(*opened.model, {});
+  const RequestId all = batcher.Add(request);
+  batcher.RunToEnd();
+  ASSERT_EQ(batcher.result(all).finish_reason, FinishReason::kStop);
+  int64_t num_heard = 0;
+  RequestCallbacks callbacks;
+  callbacks.on_token = [&](const TokenEvent&) {
+    return ++num_heard < std::ssize(batcher.result(all).tokens);
+  };
+  const RequestId id = batcher.Add(request, callbacks);
+  batcher.RunToEnd();
+  EXPECT_EQ(batcher.result(id).finish_reason, FinishReason::kStop);
+}
+
+// What the callbacks of one request were told, by sample.
+struct Streamed {
+  struct Sample {
+    std::string text;
+    std::vector<int32_t> tokens;
+    bool has_ended = false;
+  };
+  std::vector<Sample> samples;
+
+  void Add(const TokenEvent& event) {
+    Sample& sample = samples[static_cast<size_t>(event.sample_idx)];
+    EXPECT_FALSE(sample.has_ended);
+    if (event.token) {
+      sample.tokens.push_back(*event.token);
+    } else {
+      EXPECT_FALSE(event.text.empty());
+      sample.has_ended = true;  // nothing follows on an event without a token
+    }
+    sample.text += event.text;
+  }
+};
+
+// A byte-level model that says little but the bytes of "ab\u00e9" and their merges, and then ends.
+struct OpenedStutterer {
+  static constexpr int32_t kEos = 262;
+  testing::TempFolder folder;
+  std::unique_ptr<Model> model;
+
+  OpenedStutterer() {
+    testing::RandomLlama geometry = SmallLlama();
+    geometry.vocab_size = 264;
+    testing::GgufSpec spec = testing::RandomGguf(geometry);
+    testing::SetByteLevelTokenizer(spec);
+    spec.SetU32("tokenizer.ggml.eos_token_id", kEos);
+    testing::WriteFile(folder / "m.gguf", spec.Build());
+    model = Model::Open(folder / "m.gguf").value();
+  }
+
+  GenerateRequest Draw(std::mt19937& random) const {
+    const auto draw = [&](int64_t low, int64_t high) {
+      return std::uniform_int_distribution<int64_t>(low, high)(random);
+    };
+    GenerateRequest request = Request(draw(1, 9), static_cast<uint32_t>(draw(0, 5)), draw(1, 24));
+    request.num_samples = draw(1, 3);
+    request.sampling = {.temperature = 1, .seed = static_cast<uint64_t>(draw(0, 1000))};
+    for (const int32_t token : {0x61, 0x62, 0xC3, 0xA9, 257, 260}) {
+      request.sampling.logit_bias.push_back({token, 12});
+    }
+    request.sampling.logit_bias.push_back({kEos, static_cast<float>(draw(0, 10))});
+    const std::vector<std::string> stops = {"ab", "aab", "b\u00e9a", "\u00e9\u00e9", "aaaa", "bz"};
+    for (int64_t i = draw(0, 3); i > 0; --i) {
+      request.stop.push_back(stops[static_cast<size_t>(draw(0, std::ssize(stops) - 1))]);
+    }
+    return request;
+  }
+};
+
+// Stop strings, ends by length, by a token, by the context, by each kind of cancellation: what was
+// streamed is the text of the result.
+TEST_F(EndingTest, TheStreamedTextsAreTheTextHoweverItEnds) {
+  const OpenedStutterer opened;
+  std::mt19937 random(11);
+  std::map<FinishReason, int> reasons;
+  int num_held_back = 0;
+  for (int round = 0; round < 400; ++round) {
+    const int64_t context_tokens = random() % 2 == 0 ? 14 : 64;
+    WatchedBatcher batcher(*opened.model, {.max_sequences = 1 + static_cast<int64_t>(random() % 3),
+                                           .context_tokens = context_tokens});
+    GenerateRequest request = opened.Draw(random);
+    const uint32_t way = random() % 4;
+    const auto num_events = static_cast<int64_t>(1 + random() % 20);
+    if (way == 0 && random() % 2 == 0)
+      request.deadline = Clock::now() + std::chrono::milliseconds(1);
+    Streamed streamed;
+    streamed.samples.resize(static_cast<size_t>(request.num_samples));
+    int64_t num_heard = 0;
+    RequestCallbacks callbacks;
+    callbacks.on_token = [&](const TokenEvent& event) {
+      streamed.Add(event);
+      return ++num_heard != num_events || way != 1;
+    };
+    const RequestId id = batcher.Add(request, callbacks);
+    for (int64_t step = 0; batcher.batcher().has_work(); ++step) {
+      if (way == 2 && step == num_events) batcher.batcher().Cancel(std::array{id});
+      batcher.Step();
+    }
+    for (int64_t i = 0; i < request.num_samples; ++i) {
+      const GenerateResult& result = batcher.result(id, i);
+      const Streamed::Sample& sample = streamed.samples[static_cast<size_t>(i)];
+      ASSERT_EQ(sample.text, result.text);
+      ASSERT_EQ(sample.tokens, result.tokens);
+      ++reasons[result.finish_reason];
+      num_held_back += sample.has_ended ? 1 : 0;
+    }
+  }
+  for (const FinishReason reason :
+       {FinishReason::kStop, FinishReason::kLength, FinishReason::kCancelled}) {
+    EXPECT_GT(reasons[reason], 50) << FinishReasonName(reason);
+  }
+  EXPECT_GT(num_held_back, 50);
 }
 
 TEST_F(EndingTest, WithoutATokenizerATextIsItsIds) {

@@ -245,12 +245,31 @@ TEST_F(BatcherTest, TenantsDoNotWaitForEachOther) {
   EXPECT_EQ(batcher.result(a).tokens, batcher.result(b).tokens);
 }
 
-TEST_F(BatcherTest, ATextThatFailsAloneLeavesTheOthersAsTheyWere) {
-  GenerateRequest failing = Request(9, 2, 5);
-  failing.num_samples = 3;
-  for (int32_t i = 0; i < kVocab; ++i) failing.sampling.logit_bias.push_back({i, -INFINITY});
+// The only token that a request allows has a NaN logit: it fails, and the others are as they were.
+TEST_F(BatcherTest, ARequestThatFailsAloneLeavesTheOthersAsTheyWere) {
+  constexpr int32_t kNanToken = 7;
+  testing::TempFolder folder;
+  testing::GgufSpec spec = testing::RandomGguf(SmallLlama());
+  std::string& rows = spec.FindTensor("output.weight").data;
+  const size_t row_bytes = rows.size() / kVocab;
+  rows.replace(kNanToken * row_bytes, row_bytes, row_bytes, '\xff');
+  testing::WriteFile(folder / "nan.gguf", spec.Build());
+  const auto model = Model::Open(folder / "nan.gguf").value();
+  Alone alone(*model);
+  const auto expect_as_alone = [&](const WatchedBatcher& batcher, RequestId id,
+                                   const GenerateRequest& request) {
+    for (int64_t i = 0; i < request.num_samples; ++i) {
+      EXPECT_EQ(batcher.result(id, i).tokens, alone.Run(request, i).tokens);
+    }
+  };
+  GenerateRequest good = Request(9, 2, 5);
+  good.num_samples = 3;
+  GenerateRequest failing = good;
+  for (int32_t i = 0; i < kVocab; ++i) {
+    if (i != kNanToken) failing.sampling.logit_bias.push_back({i, -INFINITY});
+  }
   for (const int64_t max_sequences : {1, 2, 6}) {
-    WatchedBatcher batcher(model_, {.max_sequences = max_sequences, .batch_tokens = 8});
+    WatchedBatcher batcher(*model, {.max_sequences = max_sequences, .batch_tokens = 8});
     const RequestId before = batcher.Add(Request(12, 1, 8));
     const RequestId failed = batcher.Add(failing);
     const RequestId after = batcher.Add(Request(12, 3, 8));
@@ -258,17 +277,15 @@ TEST_F(BatcherTest, ATextThatFailsAloneLeavesTheOthersAsTheyWere) {
     for (int64_t i = 0; i < 3; ++i) {
       const GenerateResult& result = batcher.result(failed, i);
       EXPECT_EQ(result.finish_reason, FinishReason::kFailed);
-      EXPECT_EQ(result.error->code, ErrorCode::kInternal);
+      EXPECT_EQ(result.error->code, ErrorCode::kCorrupt);
       EXPECT_TRUE(result.tokens.empty());
     }
-    ExpectAsAlone(batcher, before, Request(12, 1, 8));
-    ExpectAsAlone(batcher, after, Request(12, 3, 8));
+    expect_as_alone(batcher, before, Request(12, 1, 8));
+    expect_as_alone(batcher, after, Request(12, 3, 8));
     // What it left in the cache is good.
-    failing.sampling.logit_bias.clear();
-    const RequestId again = batcher.Add(failing);
+    const RequestId again = batcher.Add(good);
     batcher.RunToEnd();
-    ExpectAsAlone(batcher, again, failing);
-    for (int32_t i = 0; i < kVocab; ++i) failing.sampling.logit_bias.push_back({i, -INFINITY});
+    expect_as_alone(batcher, again, good);
   }
 }
 

@@ -14,11 +14,11 @@ constexpr int64_t kMaxBytes = int64_t{1} << 50;
 
 Status CheckRange(const char* name, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return {};
-  return Fail(ErrorCode::kInvalidArgument, "engine: {} is {}, {} to {} is possible", name, value,
-              low, high);
+  return Fail(ErrorCode::kInvalidArgument, "engine: {}: expected {} to {}, got {}", name, low, high,
+              value);
 }
 
-// What a pass keeps for each token (src/model/forward.h).
+// Bytes of activations for each token of a pass (src/model/forward.h).
 int64_t ActivationBytesPerToken(const ModelInfo& m) {
   const int64_t heads = 2 * m.num_heads + 4 * m.num_kv_heads;
   return static_cast<int64_t>(sizeof(float)) *
@@ -26,7 +26,7 @@ int64_t ActivationBytesPerToken(const ModelInfo& m) {
 }
 
 struct Budget {
-  int64_t num_bytes;  // for one text
+  int64_t num_bytes;  // for one sequence
   int64_t token_bytes;
   int64_t granule;  // tokens
 };
@@ -35,8 +35,7 @@ Result<ContextSize> ChooseWithin(const Budget& budget, int64_t max_tokens) {
   const int64_t fit = budget.num_bytes / budget.token_bytes / budget.granule * budget.granule;
   if (fit >= 1) return ContextSize{std::min(fit, max_tokens), fit < max_tokens};
   return Fail(ErrorCode::kExhausted,
-              "engine: a text of {} tokens, {} bytes a token, does not fit into the {} bytes that "
-              "there are for it",
+              "engine: expected memory for {} tokens of {} bytes each, got {} bytes a sequence",
               budget.granule, budget.token_bytes, budget.num_bytes);
 }
 
@@ -80,7 +79,7 @@ KvConfig CacheConfig(const ModelInfo& info, const EngineOptions& options, int64_
   config.fill = options.fill;
   config.max_sequence_tokens = context_tokens;
   config.block_tokens = options.block_tokens > 0 ? options.block_tokens : context_tokens;
-  // Memory that nobody asked for is seldom filled: pages are backed as they are written to.
+  // A cache of default size is seldom filled: its pages are backed on demand.
   const bool is_asked_for = options.context_tokens > 0 || options.cache_bytes > 0;
   config.backing =
       options.backing.value_or(is_asked_for ? KvBacking::kUpFront : KvBacking::kOnDemand);

@@ -11,28 +11,28 @@
 namespace kvick {
 
 struct ContextSize {
-  int64_t tokens = 0;  // a sequence's most
+  int64_t tokens = 0;  // limit of a sequence
   bool is_capped = false;
 };
 
-// What a sequence may hold, given what the machine has: half of it goes to caches, or as much as
-// options.cache_bytes says to one text. Errors: invalid_argument: an option out of range;
-// exhausted: not one block a sequence fits.
+// The context that memory allows: half of available_bytes for the cache of max_sequences, or
+// options.cache_bytes for the cache of one.
+// Errors  invalid_argument: an option out of range;  exhausted: not even one block fits
 Result<ContextSize> ChooseContext(const ModelInfo& info, const EngineOptions& options,
                                   int64_t available_bytes);
 
-// The same without a cache: half goes to the activations of a pass over the whole text.
+// The same without a cache: half is for the activations of a pass over the whole sequence.
 Result<ContextSize> ChooseUncachedContext(const ModelInfo& info, int64_t context_tokens,
                                           int64_t available_bytes);
 
-// The cache of these options for texts of up to context_tokens each.
+// The cache for these options, for sequences of up to context_tokens.
 KvConfig CacheConfig(const ModelInfo& info, const EngineOptions& options, int64_t context_tokens);
 
-// Of keys and values in all layers; nullopt: the type that the model's caches have by default.
-// Errors: invalid_argument: a type that no cache has.
+// Bytes of keys and values of one token in all layers; nullopt: of the model's default type.
+// Errors: invalid_argument: a type that caches do not support.
 Result<int64_t> CacheBytesPerToken(const ModelInfo& info, std::optional<DType> kv_dtype);
 
-// What one pass takes at most.
+// The token budget of a step: batch_tokens, or max_sequences if that is more.
 int64_t BatchTokens(const EngineOptions& options);
 
 }  // namespace kvick

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/fork_generation.h"
 #include "engine/batcher.h"
 
 namespace kvick {
@@ -60,10 +61,13 @@ class Results {
 
 }  // namespace
 
+// Owned by the Engine and by its thread: when a callback destroys the Engine, the thread is the
+// last.
 struct Engine::State {
   std::unique_ptr<Batcher> batcher;  // the thread's, but for Check and what never changes
+  const uint32_t fork_generation = ForkGeneration();
 
-  mutable std::mutex mutex;  // all that follows
+  mutable std::mutex mutex;  // of all that follows
   std::condition_variable has_news;
   Inbox inbox;
   EngineStats stats;
@@ -75,20 +79,32 @@ struct Engine::State {
   std::thread thread;
   std::thread::id thread_id;  // of thread, also when it has ended
 
-  // The engine's own thread would wait for itself.
-  void CheckMayWait() const { KVICK_CHECK(std::this_thread::get_id() != thread_id); }
-  // Puts them into the queue one behind the other; returns the name of the last. Errors: cancelled.
+  // In a child of fork() the thread does not exist, and the mutexes may be locked forever.
+  bool is_of_parent_process() const { return fork_generation != ForkGeneration(); }
+  bool is_own_thread() const { return std::this_thread::get_id() == thread_id; }
+  // Appends them to the queue and returns the id of the last. Errors: cancelled.
   Result<RequestId> Enqueue(std::vector<NewRequest> requests);
+  // Accepts no more requests.
+  void Close(ShutdownMode mode);
+  // The body of the thread.
   void Serve();
   // Waits for something to do. False at the end.
   bool TakeInbox(Inbox& taken);
-  // Before a text's end is told: who hears of it finds it in the stats.
-  void Publish();
+  // Called before ends are reported: a callback finds its request's end in the stats.
+  void UpdateStats();
 };
 
 Result<RequestId> Engine::State::Enqueue(std::vector<NewRequest> requests) {
+  if (is_of_parent_process()) {
+    return Fail(
+        ErrorCode::kCancelled,
+        "engine: expected an engine of this process, got one that was created before fork()");
+  }
   const std::lock_guard lock(mutex);
-  if (is_shut_down) return Fail(ErrorCode::kCancelled, "engine: it is shut down");
+  if (is_shut_down) {
+    return Fail(ErrorCode::kCancelled,
+                "engine: expected a running engine, got one that is shut down");
+  }
   const Clock::time_point now = Clock::now();
   for (NewRequest& request : requests) {
     request.id = RequestId{++last_id};
@@ -114,14 +130,14 @@ void Engine::State::Serve() {
     }
     batcher->Cancel(inbox_now.cancels);
     if (inbox_now.cancel_all) batcher->CancelAll();
-    Publish();  // a step may take long, and what was taken is no longer in the inbox
+    UpdateStats();  // a step may take long, and these requests are no longer in the inbox
     batcher->Step();
-    Publish();
+    UpdateStats();
     batcher->ReportEnds();
   }
 }
 
-void Engine::State::Publish() {
+void Engine::State::UpdateStats() {
   const std::lock_guard lock(mutex);
   stats = batcher->stats();
 }
@@ -142,18 +158,26 @@ std::string_view FinishReasonName(FinishReason reason) {
   return "unknown";
 }
 
-Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Engine::~Engine() { Shutdown(ShutdownMode::kAbort); }
+Engine::Engine(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Engine::~Engine() {
+  if (state_->is_of_parent_process()) {
+    new std::shared_ptr<State>(std::move(state_));  // the thread may have left it half changed
+    return;
+  }
+  Shutdown(ShutdownMode::kAbort);
+  if (state_->is_own_thread()) state_->thread.detach();
+}
 
 Result<std::unique_ptr<Engine>> Engine::Create(const Model& model, const EngineOptions& options) {
-  auto state = std::make_unique<State>();
+  auto state = std::make_shared<State>();
   KVICK_ASSIGN_OR_RETURN(state->batcher, Batcher::Create(model, options));
   state->stats = state->batcher->stats();
   try {
-    state->thread = std::thread(&State::Serve, state.get());
+    state->thread = std::thread([state] { state->Serve(); });
     state->thread_id = state->thread.get_id();
   } catch (const std::system_error& error) {
-    return Fail(ErrorCode::kExhausted, "engine: no thread is to be had: {}", error.what());
+    return Fail(ErrorCode::kExhausted, "engine: cannot create a thread: {}", error.what());
   }
   return std::unique_ptr<Engine>(new Engine(std::move(state)));
 }
@@ -166,20 +190,24 @@ Result<RequestId> Engine::Submit(GenerateRequest request, RequestCallbacks callb
 }
 
 void Engine::Cancel(RequestId request) {
+  if (state_->is_of_parent_process()) return;
   const std::lock_guard lock(state_->mutex);
   if (state_->has_ended) return;
   state_->inbox.cancels.push_back(request);
   state_->has_news.notify_one();
 }
 
+void Engine::State::Close(ShutdownMode mode) {
+  const std::lock_guard lock(mutex);
+  is_shut_down = true;
+  inbox.cancel_all |= mode == ShutdownMode::kAbort;
+  has_news.notify_one();
+}
+
 void Engine::Shutdown(ShutdownMode mode) {
-  state_->CheckMayWait();
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->is_shut_down = true;
-    state_->inbox.cancel_all |= mode == ShutdownMode::kAbort;
-    state_->has_news.notify_one();
-  }
+  if (state_->is_of_parent_process()) return;
+  state_->Close(mode);
+  if (state_->is_own_thread()) return;
   const std::lock_guard lock(state_->joining);
   if (state_->thread.joinable()) state_->thread.join();
 }
@@ -190,10 +218,14 @@ Result<std::vector<GenerateResult>> Engine::Generate(std::span<const GenerateReq
 
 Result<std::vector<GenerateResult>> Engine::Generate(std::span<const GenerateRequest> requests,
                                                      std::span<const RequestCallbacks> callbacks) {
-  state_->CheckMayWait();
+  if (state_->is_own_thread()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "engine: Generate waits for the engine's thread, so a callback cannot call it");
+  }
   if (callbacks.size() != requests.size()) {
-    return Fail(ErrorCode::kInvalidArgument, "engine: {} callbacks for {} requests",
-                callbacks.size(), requests.size());
+    return Fail(ErrorCode::kInvalidArgument,
+                "engine: expected as many callbacks as requests ({}), got {}", requests.size(),
+                callbacks.size());
   }
   if (requests.empty()) return std::vector<GenerateResult>();
   for (const GenerateRequest& request : requests) {
@@ -210,11 +242,7 @@ Result<std::vector<GenerateResult>> Engine::Generate(std::span<const GenerateReq
     all.push_back({{}, requests[i], std::move(own), {}});
   }
   KVICK_RETURN_IF_ERROR(state_->Enqueue(std::move(all)));
-  std::vector<GenerateResult> texts = results.Wait();
-  for (const GenerateResult& text : texts) {
-    if (text.error) return tl::unexpected(*text.error);
-  }
-  return texts;
+  return results.Wait();
 }
 
 int64_t Engine::context_tokens() const { return state_->batcher->context().tokens; }
@@ -223,6 +251,7 @@ const KvConfig& Engine::cache_config() const { return state_->batcher->cache().c
 std::string_view Engine::isa() const { return state_->batcher->runner().isa(); }
 
 EngineStats Engine::stats() const {
+  if (state_->is_of_parent_process()) return state_->stats;
   const std::lock_guard lock(state_->mutex);
   EngineStats stats = state_->stats;
   for (const NewRequest& r : state_->inbox.requests) stats.num_waiting += r.request.num_samples;

@@ -1,5 +1,5 @@
-// Ends that are out of the ordinary: of the process, by fork, by a callback. Each in a process of its
-// own, which the alarm ends where it would hang.
+// Ends that are out of the ordinary: of the process, by fork, by a callback. Each in a process of
+// its own, which the alarm ends where it would hang.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -29,8 +29,7 @@ RandomLlama Geometry() { return {.num_layers = 4, .vocab_size = testing::kVocab}
 struct ModelAndEngine {
   testing::OpenedRandomLlama opened{Geometry()};
   std::shared_ptr<Engine> engine =
-      Engine::Create(*opened.model,
-                     {.max_sequences = 2, .context_tokens = 4096, .num_threads = 2})
+      Engine::Create(*opened.model, {.max_sequences = 2, .context_tokens = 4096, .num_threads = 2})
           .value();
 
   // Returns once the engine is in the middle of a request that goes on for long.

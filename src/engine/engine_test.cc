@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/engine_testing.h"
@@ -148,21 +151,65 @@ TEST(Engine, RefusesRequestsThatCannotBeAndRunsNone) {
   EXPECT_TRUE(engine->Generate(std::vector{Request(3, 1, 0)}).value()[0].tokens.empty());
 }
 
-// Weights that are NaN: an error in the middle of a batch leaves the engine as it was.
-TEST(Engine, AnErrorUnderWayLeavesNothingBehind) {
+std::unique_ptr<Model> OpenSpec(const testing::TempFolder& folder, const testing::GgufSpec& spec) {
+  testing::WriteFile(folder / "m.gguf", spec.Build());
+  return Model::Open(folder / "m.gguf").value();
+}
+
+// All logits are NaN: each request fails by itself and says so; the engine goes on as before.
+TEST(Engine, ARequestWithoutALogitToChooseFromFailsAlone) {
   testing::TempFolder folder;
   testing::GgufSpec spec = testing::RandomGguf({});
   std::string& norm = spec.FindTensor("output_norm.weight").data;
   norm.assign(norm.size(), '\xff');
-  testing::WriteFile(folder / "m.gguf", spec.Build());
-  auto model = Model::Open(folder / "m.gguf").value();
+  const auto model = OpenSpec(folder, spec);
   auto engine = Engine::Create(*model, {.max_sequences = 2}).value();
-  for (int i = 0; i < 3; ++i) {
-    const auto results = engine->Generate(std::vector{Request(3, 1, 5), Request(9, 2, 5)});
-    ASSERT_FALSE(results.has_value());
-    EXPECT_EQ(results.error().code, ErrorCode::kInternal);
+  GenerateRequest for_nothing = Request(3, 3, 0);
+  for (const double temperature : {0.0, 1.0}) {
+    GenerateRequest sampled = Request(9, 2, 5);
+    sampled.sampling.temperature = temperature;
+    const auto results = engine->Generate(std::vector{Request(3, 1, 5), for_nothing, sampled});
+    ASSERT_TRUE(results.has_value()) << results.error().message;
+    ASSERT_EQ(results->size(), 3u);
+    EXPECT_EQ((*results)[1].finish_reason, FinishReason::kLength);
+    for (const size_t i : {0, 2}) {
+      const GenerateResult& failed = (*results)[i];
+      EXPECT_EQ(failed.finish_reason, FinishReason::kFailed);
+      ASSERT_TRUE(failed.error.has_value());
+      EXPECT_EQ(failed.error->code, ErrorCode::kCorrupt);
+      EXPECT_NE(failed.error->message.find("NaN for 100 of 100"), std::string::npos)
+          << failed.error->message;
+      EXPECT_EQ(failed.nan_logits->count, kVocab);
+    }
     EXPECT_EQ(engine->stats().num_running, 0);
     EXPECT_EQ(engine->stats().usage.reserved_bytes, 0);
+  }
+}
+
+// One row of the output matrix is NaN: the others are chosen as if its token were forbidden.
+TEST(Engine, ATokenWhoseLogitIsNaNIsNeverChosen) {
+  constexpr int32_t kToken = 42;
+  testing::TempFolder folder, damaged_folder;
+  testing::GgufSpec spec = testing::RandomGguf({});
+  const auto model = OpenSpec(folder, spec);
+  std::string& rows = spec.FindTensor("output.weight").data;
+  const size_t row_bytes = rows.size() / kVocab;
+  rows.replace(kToken * row_bytes, row_bytes, row_bytes, '\xff');
+  const auto damaged = OpenSpec(damaged_folder, spec);
+  for (const double temperature : {0.0, 1.5}) {
+    GenerateRequest request = Request(9, 2, 30);
+    request.sampling = {.temperature = temperature, .seed = 4};
+    const GenerateResult got = RunAll(*damaged, {}, {request})[0];
+    EXPECT_EQ(Recomputed(*damaged, request).tokens, got.tokens);
+    request.sampling.logit_bias = {{kToken, -std::numeric_limits<float>::infinity()}};
+    const GenerateResult forbidden = RunAll(*model, {}, {request})[0];
+    EXPECT_EQ(got.tokens, forbidden.tokens);
+    EXPECT_EQ(got.finish_reason, FinishReason::kLength);
+    ASSERT_TRUE(got.nan_logits.has_value());
+    EXPECT_EQ(got.nan_logits->count, 30);
+    EXPECT_EQ(got.nan_logits->first_token, kToken);
+    EXPECT_EQ(got.nan_logits->first_index, 0);
+    EXPECT_FALSE(forbidden.nan_logits.has_value());
   }
 }
 

@@ -17,31 +17,33 @@
 namespace kvick {
 
 struct RecomputeOptions {
-  int64_t context_tokens = 0;  // 0: the model's, as far as half of the memory goes
+  int64_t context_tokens = 0;  // 0: the model's, limited by half of the available memory
   std::optional<DType> kv_dtype{};
   std::string_view isa = "auto";
   int num_threads = 0;
 };
 
-// What a cache is held against: the whole text anew for every token, by a forward pass that keeps
-// nothing, without any of the cache's code.
+// Generation without a cache, as a reference: for every token a forward pass over the whole
+// sequence, without any of the cache's code.
 class Recomputer {
  public:
   // `model` must outlive it. Errors: as Engine::Create.
   static Result<std::unique_ptr<Recomputer>> Create(const Model& model,
                                                     const RecomputeOptions& options);
 
-  // The first sample of a request. Errors: invalid_argument: an empty prompt or a longer one than
-  // the context, tokens or options out of range;  whatever ended it with kFailed.
+  // The first sample of a request. If it fails, the result has an error.
+  // Errors  invalid_argument: as Engine::Submit
   Result<GenerateResult> Generate(const GenerateRequest& request,
                                   const RequestCallbacks& callbacks = {});
-  // Logits [tokens, V] of each position, by its own pass over its prefix.
+  // Logits [tokens, V], each row by a pass over the tokens up to its position.
+  // Errors  invalid_argument: an empty prompt or one longer than the context, tokens outside of the
+  //         vocabulary, logits of another size
   Status Logits(std::span<const int32_t> tokens, std::span<float> logits,
                 const std::function<void(int64_t num_done)>& on_progress = {});
 
   const ContextSize& context() const { return context_; }
   const ModelRunner& runner() const { return *runner_; }
-  // Times and tokens of Generate. The first pass of a text counts as prompt.
+  // Times and tokens of Generate. The first pass of a request counts as prompt.
   const EngineStats& stats() const { return stats_; }
 
  private:

@@ -12,23 +12,23 @@ Status CheckPrompt(std::span<const int32_t> prompt, const ModelInfo& info, int64
   const int64_t vocab_size = info.vocab_size;
   if (prompt.empty() || std::ssize(prompt) > context_tokens) {
     return Fail(ErrorCode::kInvalidArgument,
-                "engine: a prompt of {} tokens, 1 to {} (the context) are possible", prompt.size(),
-                context_tokens);
+                "engine: prompt: expected 1 to {} tokens (the context), got {}", context_tokens,
+                prompt.size());
   }
   for (const int32_t id : prompt) {
     if (id < 0 || id >= vocab_size) {
       return Fail(ErrorCode::kInvalidArgument,
-                  "engine: token {} in a prompt, the vocabulary is 0 to {}", id, vocab_size - 1);
+                  "engine: prompt: expected tokens from 0 to {}, got {}", vocab_size - 1, id);
     }
   }
   return {};
 }
 
 Status CheckLogitsSize(size_t num_logits, size_t num_tokens, const ModelInfo& info) {
-  const size_t wanted = num_tokens * static_cast<size_t>(info.vocab_size);
-  if (num_logits == wanted) return {};
-  return Fail(ErrorCode::kInvalidArgument, "engine: room for {} logits, {} are computed",
-              num_logits, wanted);
+  const size_t num_expected = num_tokens * static_cast<size_t>(info.vocab_size);
+  if (num_logits == num_expected) return {};
+  return Fail(ErrorCode::kInvalidArgument, "engine: expected a buffer of {} logits, got {}",
+              num_expected, num_logits);
 }
 
 Status CheckRequest(const GenerateRequest& request, const Model& model, int64_t context_tokens) {
@@ -36,21 +36,22 @@ Status CheckRequest(const GenerateRequest& request, const Model& model, int64_t 
   KVICK_RETURN_IF_ERROR(CheckPrompt(request.prompt, model.info(), context_tokens));
   KVICK_RETURN_IF_ERROR(CheckSampling(request.sampling, vocab_size));
   if (request.max_new_tokens < 0) {
-    return Fail(ErrorCode::kInvalidArgument, "engine: max_new_tokens is {}, 0 or more is wanted",
+    return Fail(ErrorCode::kInvalidArgument, "engine: max_new_tokens: expected 0 or more, got {}",
                 request.max_new_tokens);
   }
   constexpr int64_t kMaxSamples = 1 << 16;
   if (request.num_samples < 1 || request.num_samples > kMaxSamples) {
-    return Fail(ErrorCode::kInvalidArgument, "engine: num_samples is {}, 1 to {} is possible",
-                request.num_samples, kMaxSamples);
+    return Fail(ErrorCode::kInvalidArgument, "engine: num_samples: expected 1 to {}, got {}",
+                kMaxSamples, request.num_samples);
   }
   if (!request.stop.empty() && !model.has_tokenizer()) {
     return Fail(ErrorCode::kInvalidArgument,
-                "engine: stop strings are wanted of a model without a tokenizer");
+                "engine: stop: expected a model with a tokenizer, got one without");
   }
   const auto is_empty = [](const std::string& stop) { return stop.empty(); };
   if (std::any_of(request.stop.begin(), request.stop.end(), is_empty)) {
-    return Fail(ErrorCode::kInvalidArgument, "engine: a stop string is empty");
+    return Fail(ErrorCode::kInvalidArgument,
+                "engine: stop: expected strings of at least one byte, got an empty one");
   }
   return {};
 }

@@ -11,14 +11,15 @@
 
 namespace kvick {
 
-// Errors  invalid_argument: no token, or more than the context; one out of the vocabulary
+// Errors  invalid_argument: no token, more than the context, or one outside of the vocabulary
 Status CheckPrompt(std::span<const int32_t> prompt, const ModelInfo& info, int64_t context_tokens);
 
-// Errors  invalid_argument: other than [tokens, vocabulary]
+// Errors  invalid_argument: not num_tokens * vocab_size
 Status CheckLogitsSize(size_t num_logits, size_t num_tokens, const ModelInfo& info);
 
-// Errors  invalid_argument: an empty prompt or one longer than the context, a token out of the
-//         vocabulary, an option out of its range, a stop string that is empty or cannot be found
+// Errors  invalid_argument: as CheckPrompt; an option out of range; an empty stop string, or any
+// stop
+//         string for a model without a tokenizer
 Status CheckRequest(const GenerateRequest& request, const Model& model, int64_t context_tokens);
 
 }  // namespace kvick

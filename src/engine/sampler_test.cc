@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 namespace kvick {
@@ -26,11 +27,89 @@ TEST(ArgMax, TakesTheLowestIdOfEquals) {
   EXPECT_EQ(ArgMax(std::vector<float>{-5}).value(), 0);
 }
 
-TEST(ArgMax, PassesOverNaNAndRefusesWhereThereIsNoNumber) {
+TEST(ArgMax, IgnoresNaNAndFailsWhereNothingCanBeChosen) {
   EXPECT_EQ(ArgMax(std::vector<float>{kNan, -1, kNan, 0}).value(), 3);
-  EXPECT_EQ(ArgMax(std::vector<float>{kNan, kNan}).error().code, ErrorCode::kInternal);
-  EXPECT_EQ(ArgMax(std::vector<float>{1, kInfinity}).error().code, ErrorCode::kInternal);
-  EXPECT_EQ(ArgMax({}).error().code, ErrorCode::kInternal);
+  EXPECT_EQ(ArgMax(std::vector<float>{1, kInfinity, kInfinity}).value(), 1);
+  const Error all_nan = ArgMax(std::vector<float>{-kInfinity, kNan, kNan}).error();
+  EXPECT_EQ(all_nan.code, ErrorCode::kCorrupt);
+  EXPECT_NE(all_nan.message.find("NaN for 2 of 3 logits (the first is token 1)"), std::string::npos)
+      << all_nan.message;
+  EXPECT_EQ(ArgMax(std::vector<float>{-kInfinity}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ArgMax({}).error().code, ErrorCode::kInvalidArgument);
+}
+
+// Every way to choose: as if the tokens with NaN were forbidden, and said.
+TEST(Sampler, ChoosesAsIfNaNWereForbidden) {
+  const std::vector<float> logits = {1, 4, kNan, 3, kNan, 2};
+  std::vector<float> forbidden = logits;
+  forbidden[2] = forbidden[4] = -kInfinity;
+  for (SamplingOptions options :
+       {SamplingOptions{}, SamplingOptions{.temperature = 2, .seed = 5},
+        SamplingOptions{.temperature = 2, .top_k = 3, .seed = 5},
+        SamplingOptions{.temperature = 1, .top_p = 0.9, .min_p = 0.01, .seed = 7},
+        SamplingOptions{.temperature = 1, .repetition_penalty = 1.3, .logit_bias = {{2, 1}}}}) {
+    Sampler with_nan(options), without(options);
+    std::vector<int32_t> token_ids;
+    for (int i = 0; i < 50; ++i) {
+      const int32_t token = with_nan.Sample(i < 3 ? forbidden : logits, token_ids).value();
+      ASSERT_EQ(token, without.Sample(forbidden, token_ids).value());
+      token_ids.push_back(token);
+    }
+    EXPECT_FALSE(without.nan_logits().has_value());
+    ASSERT_TRUE(with_nan.nan_logits().has_value());
+    EXPECT_EQ(with_nan.nan_logits()->count, 2 * 47);
+    EXPECT_EQ(with_nan.nan_logits()->first_token, 2);
+    EXPECT_EQ(with_nan.nan_logits()->first_index, 3);
+  }
+}
+
+TEST(Sampler, PlusInfinityComesBeforeEverythingElse) {
+  const std::vector<float> logits = {5, kInfinity, 9, kInfinity};
+  const auto drawn = Frequencies({.temperature = 1, .seed = 3}, logits, 4000);
+  EXPECT_NEAR(drawn[1], 0.5, 0.05);
+  EXPECT_NEAR(drawn[3], 0.5, 0.05);
+  const auto best = Frequencies({.temperature = 1, .top_k = 1}, logits, 100);
+  EXPECT_NEAR(best[1], 1, 1e-9);
+  SamplingOptions forbidding{.temperature = 1};
+  forbidding.logit_bias = {{1, -kInfinity}, {3, -kInfinity}};
+  const auto others = Frequencies(forbidding, logits, 2000);
+  EXPECT_EQ(others[1] + others[3], 0);
+  EXPECT_GT(others[2], 0.9);
+}
+
+TEST(Sampler, TopKMinusOneIsAllAndTopPZeroIsTheBest) {
+  const std::vector<float> logits = {0, 0.1f, 0.2f, 0.3f};
+  const auto all = Frequencies({.temperature = 1, .seed = 3}, logits, 1000);
+  EXPECT_EQ(Frequencies({.temperature = 1, .top_k = -1, .seed = 3}, logits, 1000), all);
+  EXPECT_EQ(Frequencies({.temperature = 1, .top_k = 0, .seed = 3}, logits, 1000), all);
+  const auto best = Frequencies({.temperature = 1, .top_p = 0, .seed = 3}, logits, 100);
+  EXPECT_NEAR(best[3], 1, 1e-9);
+  for (const SamplingOptions& good : {SamplingOptions{.top_k = -1}, SamplingOptions{.top_p = 0}}) {
+    EXPECT_TRUE(CheckSampling(good, 4).has_value());
+  }
+}
+
+TEST(Sampler, ABiasThatForbidsEveryTokenIsRefused) {
+  SamplingOptions options;
+  for (const int32_t token : {0, 1, 1, 2}) options.logit_bias.push_back({token, -kInfinity});
+  EXPECT_TRUE(CheckSampling(options, 4).has_value());  // token 3 is left
+  options.logit_bias.push_back({3, 1});
+  EXPECT_TRUE(CheckSampling(options, 4).has_value());
+  options.logit_bias.push_back({3, -kInfinity});
+  const Status forbidden = CheckSampling(options, 4);
+  ASSERT_FALSE(forbidden.has_value());
+  EXPECT_EQ(forbidden.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(forbidden.error().message.find("all 4"), std::string::npos);
+}
+
+TEST(Sampler, TheLimitOfABiasIsQuotedAsItIs) {
+  SamplingOptions options;
+  options.logit_bias = {{0, static_cast<float>(kMaxLogitBias)},
+                        {1, -static_cast<float>(kMaxLogitBias)}};
+  EXPECT_TRUE(CheckSampling(options, 4).has_value());
+  options.logit_bias = {{2, 2e30f}};
+  EXPECT_EQ(CheckSampling(options, 4).error().message,
+            "sampling: logit_bias of token 2: expected -1e+30 to 1e+30 or -inf, got 2e+30");
 }
 
 TEST(Sampler, FollowsTheSoftmaxOfLogitsByTemperature) {
@@ -119,7 +198,7 @@ TEST(Sampler, NeverTakesAForbiddenToken) {
 TEST(Sampler, FailsWhereEveryTokenIsForbidden) {
   for (const double temperature : {0.0, 1.0}) {
     Sampler sampler({.temperature = temperature, .logit_bias = {{0, -kInfinity}, {1, -kInfinity}}});
-    EXPECT_EQ(sampler.Sample(std::vector<float>{1, 2}).error().code, ErrorCode::kInternal);
+    EXPECT_EQ(sampler.Sample(std::vector<float>{1, 2}).error().code, ErrorCode::kInvalidArgument);
   }
 }
 
@@ -127,7 +206,7 @@ TEST(Sampler, RefusesOptionsOutOfRange) {
   EXPECT_TRUE(CheckSampling({}, 100).has_value());
   for (const SamplingOptions& options :
        {SamplingOptions{.temperature = -1}, SamplingOptions{.temperature = kNan},
-        SamplingOptions{.top_k = -1}, SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.5},
+        SamplingOptions{.top_k = -2}, SamplingOptions{.top_p = -1}, SamplingOptions{.top_p = 1.5},
         SamplingOptions{.top_p = kNan}, SamplingOptions{.min_p = -0.1}, SamplingOptions{.min_p = 2},
         SamplingOptions{.repetition_penalty = 0}, SamplingOptions{.repetition_penalty = -1},
         SamplingOptions{.repetition_penalty = kNan},

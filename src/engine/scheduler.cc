@@ -25,7 +25,7 @@ void MoveFinished(Sequences& from, Sequences& to) {
   from.erase(first, from.end());
 }
 
-// What is looked up: all but the last token, whose logits are wanted.
+// The tokens to look up: all but the last, whose logits are to be computed.
 std::span<const int32_t> LookedUp(const Sequence& sequence) {
   return sequence.token_ids().first(static_cast<size_t>(sequence.num_tokens() - 1));
 }
@@ -52,7 +52,7 @@ Status Scheduler::PlanStep() {
   return AdmitWaiting(token_budget);
 }
 
-// One token each; what is left to those that have more, in order of age.
+// One token for each; the rest goes to those with more tokens, in order of age.
 void Scheduler::AssignTokenBudget() {
   int64_t token_budget = limits_.batch_tokens - std::ssize(running_);
   for (const auto& sequence : running_) {
@@ -62,7 +62,7 @@ void Scheduler::AssignTokenBudget() {
   }
 }
 
-// The youngest steps aside until there is room: at the last the text itself.
+// The youngest is preempted until there is room; in the end the sequence itself.
 Status Scheduler::ReserveOrPreempt(size_t running_idx) {
   while (running_idx < running_.size()) {
     Sequence& sequence = *running_[running_idx];
@@ -121,8 +121,8 @@ bool Scheduler::CanAdmit(const Sequence& sequence) const {
   if (IsBeingComputed(sequence, match.num_tokens)) return false;
   const int64_t block_tokens = cache_.config().block_tokens;
   const int64_t num_shared = match.num_tokens / block_tokens;
-  // Blocks that only wait to be reused are no longer to be had once the text holds them, but for a
-  // last one that is equal in part: it is copied and goes back, or is taken over.
+  // Evictable blocks that match are no longer available once the sequence holds them, except a last
+  // one that matches in part: it is copied and given back, or detached.
   const bool is_last_in_part = match.num_tokens % block_tokens != 0;
   const int64_t num_held =
       std::max<int64_t>(0, match.num_evictable_blocks - (is_last_in_part ? 1 : 0));

@@ -23,7 +23,7 @@ Sequence::Sequence(const Model& model, std::shared_ptr<ActiveRequest> request,
       request_(std::move(request)),
       context_tokens_(context_tokens),
       sampler_(SamplingOf(request_->request, sample_idx)),
-      answer_(model, request_->request.stop),
+      text_(model, request_->request.stop),
       token_ids_(request_->request.prompt),
       next_sample_(sample_idx + 1),
       end_sample_(sample_idx == 0 ? request_->request.num_samples : next_sample_) {
@@ -64,23 +64,23 @@ void Sequence::SampleNextToken(std::span<const float> logits) {
   }
   token_ids_.push_back(*token);
   result_.tokens.push_back(*token);
-  const bool goes_on = Emit(*token, answer_.Append(*token));
-  if (answer_.is_stopped()) {
-    Finish(FinishReason::kStop);
-  } else if (!goes_on) {
-    request_->is_cancelled = true;
-    Finish(FinishReason::kCancelled);
-  } else if (std::ssize(result_.tokens) == request.max_new_tokens) {
-    Finish(FinishReason::kLength);
-  } else if (num_tokens() > context_tokens_) {
-    result_.context_is_full = true;
-    Finish(FinishReason::kLength);
-  }
+  const bool goes_on = Emit(*token, text_.Append(*token));
+  if (!goes_on) request_->is_cancelled = true;
+  if (const auto reason = ReasonToFinish()) return Finish(*reason);
+  if (!goes_on) Finish(FinishReason::kCancelled);
 }
 
-bool Sequence::Emit(int32_t token, std::string_view shown) const {
+std::optional<FinishReason> Sequence::ReasonToFinish() {
+  if (text_.is_stopped()) return FinishReason::kStop;
+  if (std::ssize(result_.tokens) == request_->request.max_new_tokens) return FinishReason::kLength;
+  if (num_tokens() <= context_tokens_) return std::nullopt;
+  result_.context_is_full = true;
+  return FinishReason::kLength;
+}
+
+bool Sequence::Emit(std::optional<int32_t> token, std::string_view text) const {
   const auto& on_token = request_->callbacks.on_token;
-  return !on_token || on_token({result_.sample_idx, token, shown});
+  return !on_token || on_token({result_.sample_idx, token, text});
 }
 
 void Sequence::Fail(Error error) {
@@ -91,12 +91,14 @@ void Sequence::Fail(Error error) {
 void Sequence::Finish(FinishReason reason) {
   KVICK_CHECK(!is_finished_);
   result_.finish_reason = reason;
-  answer_.Finish();
-  result_.text = answer_.shown();
+  held_back_text_ = text_.Finish();
+  result_.text = text_.shown();
+  result_.nan_logits = sampler_.nan_logits();
   is_finished_ = true;
 }
 
 void Sequence::ReportEnd() {
+  if (!held_back_text_.empty()) Emit(std::nullopt, held_back_text_);
   const auto& on_finish = request_->callbacks.on_finish;
   if (!on_finish) return;
   result_.finished_us = MicrosecondsSince(request_->submitted);
@@ -106,12 +108,12 @@ void Sequence::ReportEnd() {
   const int64_t finished_us = own.finished_us;
   on_finish(std::move(own));
   for (int64_t i = next_sample_; i < end_sample_; ++i) {
-    GenerateResult never_begun;
-    never_begun.sample_idx = i;
-    never_begun.finish_reason = reason;
-    never_begun.error = error;
-    never_begun.finished_us = finished_us;
-    on_finish(std::move(never_begun));
+    GenerateResult never_started;
+    never_started.sample_idx = i;
+    never_started.finish_reason = reason;
+    never_started.error = error;
+    never_started.finished_us = finished_us;
+    on_finish(std::move(never_started));
   }
 }
 

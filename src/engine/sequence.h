@@ -18,9 +18,9 @@
 
 namespace kvick {
 
-// A request as the engine keeps it: what its texts share.
+// A request in the engine: what its samples share.
 struct ActiveRequest {
-  RequestId id{};  // ascending with age: the lowest is the oldest
+  RequestId id{};  // the oldest has the lowest
   GenerateRequest request;
   RequestCallbacks callbacks;
   PrefixScope scope;
@@ -28,17 +28,17 @@ struct ActiveRequest {
   bool is_cancelled = false;
 };
 
-// One text under way, with the prompt at its beginning. Where its tokens stand in a cache is the
-// scheduler's to decide and to change; what the next token is, is not.
+// One sample of a request: its prompt and the tokens that follow. It chooses tokens and ends; where
+// its keys and values are in the cache is up to the scheduler.
 class Sequence {
  public:
-  // The first text of a request, with the others as pending samples. `model` must outlive it.
+  // The first sample of a request; the others are its pending samples. `model` must outlive it.
   Sequence(const Model& model, std::shared_ptr<ActiveRequest> request, int64_t context_tokens)
       : Sequence(model, std::move(request), context_tokens, 0) {}
 
   const ActiveRequest& request() const { return *request_; }
   int64_t sample_idx() const { return result_.sample_idx; }
-  // Before another one: an older request, or an earlier text of the same.
+  // Of an older request, or an earlier sample of the same.
   bool IsOlderThan(const Sequence& other) const;
 
   std::span<const int32_t> token_ids() const { return token_ids_; }
@@ -46,31 +46,32 @@ class Sequence {
   int64_t num_prompt_tokens() const {
     return static_cast<int64_t>(request_->request.prompt.size());
   }
-  // At its longest, if nothing ends it before.
+  // Prompt and new tokens, if nothing ends it early.
   int64_t max_tokens() const;
   bool has_answered() const { return num_tokens() > num_prompt_tokens(); }
 
-  // Chooses the next token from the logits [V] of the last one, and tells the request.
+  // Chooses the next token from the logits [V] of the last one, and emits it.
   void SampleNextToken(std::span<const float> logits);
   void Cancel() { Finish(FinishReason::kCancelled); }
   void Expire() { Finish(FinishReason::kDeadline); }
   void Fail(Error error);
   bool is_finished() const { return is_finished_; }
-  // Tells the request its end, and that of the pending samples that never began: what ends a text
-  // before its prompt is done ends them. REQUIRES: is_finished(); once.
+  // Emits the text that was held back, and reports the results of this sample and of its pending
+  // samples: whatever ends it before the prompt is computed ends them. REQUIRES: is_finished();
+  // once.
   void ReportEnd();
 
-  // --- The scheduler's: where the text stands. ---
-  std::optional<SequenceId> cached_sequence;  // while it runs on a cache
+  // --- Set by the scheduler. ---
+  std::optional<SequenceId> cached_sequence;  // while it is running
   std::optional<WritePlan> plan;              // of the present step
-  int64_t num_computed_tokens = 0;            // tokens whose keys and values are in the sequence
-  int64_t num_scheduled_tokens = 0;           // tokens that the present step takes in
-  bool shares_last_block = false;             // with a text that was forked, until the next step
+  int64_t num_computed_tokens = 0;            // tokens whose keys and values are in the cache
+  int64_t num_scheduled_tokens = 0;           // tokens that the present step computes
+  bool shares_last_block = false;             // with a forked sample, until the next step
 
-  // Texts of the same prompt that wait for its logits: the next samples. They are made one by one.
+  // Samples of the same prompt that wait for its logits. They are created one by one.
   int64_t num_pending_samples() const { return end_sample_ - next_sample_; }
   std::unique_ptr<Sequence> TakePendingSample();
-  // The sample just taken leads those that are left.
+  // The sample just taken gets the other pending samples.
   void HandOverSamples(Sequence& sample);
   int64_t num_samples() const { return 1 + num_pending_samples(); }
   int64_t num_uncomputed_tokens() const { return num_tokens() - num_computed_tokens; }
@@ -78,7 +79,7 @@ class Sequence {
     return token_ids().subspan(static_cast<size_t>(num_computed_tokens),
                                static_cast<size_t>(num_scheduled_tokens));
   }
-  // Whether this step only adds to the answer, by one token.
+  // Whether only the newest of its tokens is to be computed.
   bool is_decoding() const { return has_answered() && num_uncomputed_tokens() == 1; }
   GenerateResult& result() { return result_; }
 
@@ -86,17 +87,20 @@ class Sequence {
   Sequence(const Model& model, std::shared_ptr<ActiveRequest> request, int64_t context_tokens,
            int64_t sample_idx);
   void Finish(FinishReason reason);
-  // False where the request wants no more.
-  bool Emit(int32_t token, std::string_view shown) const;
+  // The reason to finish after the newest token, if there is one.
+  std::optional<FinishReason> ReasonToFinish();
+  // Returns what on_token returns.
+  bool Emit(std::optional<int32_t> token, std::string_view text) const;
 
   const Model* model_;
   std::shared_ptr<ActiveRequest> request_;
   int64_t context_tokens_;
   Sampler sampler_;
-  StopStringFilter answer_;
+  StopStringFilter text_;
   std::vector<int32_t> token_ids_;  // prompt and new tokens
   GenerateResult result_;
-  int64_t next_sample_;  // of the pending samples
+  std::string_view held_back_text_;  // in text_, once finished
+  int64_t next_sample_;              // of the pending samples
   int64_t end_sample_;
   bool is_finished_ = false;
 };

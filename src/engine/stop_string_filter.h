@@ -10,28 +10,28 @@
 
 namespace kvick {
 
-// The text of tokens as they come, up to the first stop strings, wherever tokens divide it.
+// Decodes tokens as they come, up to the first stop string, however tokens divide it.
 class StopStringFilter {
  public:
-  // `model` and `stops` must outlive it. REQUIRES: no stop strings is empty.
+  // `model` and `stops` must outlive it. REQUIRES: no stop string is empty.
   StopStringFilter(const Model& model, std::span<const std::string> stops);
 
-  // What can be shown now: a character that is not whole, and an end that may begin a stop string,
-  // wait. Valid until the next call.
+  // The text that can be shown now. Incomplete characters, and an end that may be the start of a
+  // stop string, are held back. Valid until the next call.
   std::string_view Append(int32_t token);
-  // What still waits, at the end.
+  // The text that is still held back. Valid as long as this object. To be called once, at the end.
   std::string_view Finish();
 
-  // Whether a stop string has come. Nothing may be appended then.
+  // Whether a stop string was found. Nothing may be appended then.
   bool is_stopped() const { return is_stopped_; }
-  // All that has been shown.
+  // All text returned so far.
   const std::string& shown() const { return shown_; }
 
  private:
   std::string_view Show(std::string_view piece);
-  // The start of the first stop strings in waiting_, or npos.
+  // Where the first stop string in waiting_ starts, or npos.
   size_t FindStop() const;
-  // The length of the longest end of waiting_ that begins a stop string.
+  // The length of the longest end of waiting_ that is the start of a stop string.
   size_t HeldBackBytes() const;
 
   TextStream stream_;

@@ -14,16 +14,17 @@
 
 namespace kvick {
 
-// The logits of every position of one text, through a cache, options.batch_tokens at a time: for
-// comparison with anything else.
+// The logits at every position of one sequence, computed with a cache, options.batch_tokens at a
+// time.
 class TextLogits {
  public:
   // `model` must outlive it. Errors: as Engine::Create.
   static Result<std::unique_ptr<TextLogits>> Create(const Model& model,
                                                     const EngineOptions& options);
 
-  // Logits [tokens, V]. Errors: invalid_argument: no token or more than the context, tokens out of
-  // the vocabulary, logits of another size.
+  // Logits [tokens, V].
+  // Errors  invalid_argument: an empty prompt or one longer than the context, tokens outside of the
+  //         vocabulary, logits of another size
   Status Logits(std::span<const int32_t> tokens, std::span<float> logits,
                 const std::function<void(int64_t num_done)>& on_progress = {});
 

@@ -12,6 +12,7 @@
 #include "engine/context_size.h"
 #include "model/random_model.h"
 #include "prove/sections.h"
+#include "prove/serving_run.h"
 #include "prove/serving_trace.h"
 
 namespace kvick {
@@ -166,11 +167,11 @@ Result<Claim> ProveMix(const ProofContext& context, Tokens text) {
   options.prefix_reuse = PrefixReuse::kOn;
   options.cache_bytes = 2 * alone->stats().usage.capacity_bytes;  // two of the longest requests
   KVICK_ASSIGN_OR_RETURN(const auto together, Engine::Create(context.model, options));
-  KVICK_ASSIGN_OR_RETURN(const auto got, together->Generate(requests));
+  KVICK_ASSIGN_OR_RETURN(const auto got, GenerateAll(*together, requests));
   int64_t num_different = 0;
   size_t next = 0;
   for (const GenerateRequest& request : requests) {
-    KVICK_ASSIGN_OR_RETURN(const auto results, alone->Generate({&request, 1}));
+    KVICK_ASSIGN_OR_RETURN(const auto results, GenerateAll(*alone, {&request, 1}));
     for (const GenerateResult& result : results) {
       if (got[next++].tokens != result.tokens) ++num_different;
     }

@@ -27,7 +27,8 @@ class Observer {
 
   RequestCallbacks Callbacks(size_t request_idx) {
     RequestCallbacks callbacks;
-    callbacks.on_token = [this, request_idx](const TokenEvent&) {
+    callbacks.on_token = [this, request_idx](const TokenEvent& event) {
+      if (!event.token) return true;
       const Clock::time_point now = Clock::now();
       auto& last = last_token_[request_idx];
       if (last) between_ms.push_back(MillisecondsBetween(*last, now));
@@ -148,6 +149,15 @@ Result<ServingFigures> Serve(Engine& engine, std::span<const TracedRequest> trac
   return figures;
 }
 
+Result<std::vector<GenerateResult>> GenerateAll(Engine& engine,
+                                                std::span<const GenerateRequest> requests) {
+  KVICK_ASSIGN_OR_RETURN(auto results, engine.Generate(requests));
+  for (const GenerateResult& result : results) {
+    if (result.error) return tl::unexpected(*result.error);
+  }
+  return results;
+}
+
 Status CheckServing(const Model& model, const EngineOptions& options,
                     std::span<const TracedRequest> trace, int64_t num_requests) {
   std::vector<TracedRequest> shortest(trace.begin(), trace.end());
@@ -159,13 +169,13 @@ Status CheckServing(const Model& model, const EngineOptions& options,
     requests.push_back(RequestOf(shortest[i], static_cast<int64_t>(i), model.info().vocab_size));
   }
   KVICK_ASSIGN_OR_RETURN(const auto together, Engine::Create(model, options));
-  KVICK_ASSIGN_OR_RETURN(const auto results, together->Generate(requests));
+  KVICK_ASSIGN_OR_RETURN(const auto results, GenerateAll(*together, requests));
   EngineOptions one_by_one = options;
   one_by_one.max_sequences = 1;
   one_by_one.prefix_reuse = PrefixReuse::kOff;
   KVICK_ASSIGN_OR_RETURN(const auto alone, Engine::Create(model, one_by_one));
   for (size_t i = 0; i < requests.size(); ++i) {
-    KVICK_ASSIGN_OR_RETURN(const auto single, alone->Generate({&requests[i], 1}));
+    KVICK_ASSIGN_OR_RETURN(const auto single, GenerateAll(*alone, {&requests[i], 1}));
     if (results[i].tokens == single[0].tokens) continue;
     return Fail(ErrorCode::kInternal,
                 "serving: request {} of {}: expected the tokens that it gives alone, got others", i,
@@ -183,7 +193,7 @@ Result<PrefixTimes> TimePrefixHit(Engine& engine, int64_t num_prefix, int64_t nu
     for (auto* times : {&misses, &hits}) {
       const int64_t rest = kFirstId + 2 * i + (times == &hits ? 1 : 0);
       const GenerateRequest request = RequestOf(traced, rest, vocab_size);
-      KVICK_ASSIGN_OR_RETURN(const auto results, engine.Generate({&request, 1}));
+      KVICK_ASSIGN_OR_RETURN(const auto results, GenerateAll(engine, {&request, 1}));
       times->push_back(static_cast<double>(results[0].first_token_us));
     }
   }

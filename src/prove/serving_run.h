@@ -48,6 +48,10 @@ Result<ServingFigures> Serve(Engine& engine, std::span<const TracedRequest> trac
                              int64_t vocab_size,
                              const std::function<void(int64_t num_done)>& on_progress = {});
 
+// Engine::Generate, where a completion that fails is an error.
+Result<std::vector<GenerateResult>> GenerateAll(Engine& engine,
+                                                std::span<const GenerateRequest> requests);
+
 // Runs the num_requests shortest requests together, and each alone on a second engine.
 // Errors: internal: their tokens differ.
 Status CheckServing(const Model& model, const EngineOptions& options,
