@@ -146,6 +146,54 @@ Contender CacheAppend::Timed() {
           }};
 }
 
+// The cache's part of a decode step: a token appended, and the usage read. Of keys and values so
+// small that the time is that of the tables. Its pool may be of any size: only what is used is
+// backed.
+class PoolStep {
+ public:
+  static Result<std::unique_ptr<PoolStep>> Create(int64_t num_blocks) {
+    KvConfig config;
+    config.num_layers = config.num_kv_heads = 1;
+    config.head_dim = 16;
+    config.block_tokens = 1;
+    config.num_blocks = num_blocks;
+    config.backing = KvBacking::kOnDemand;
+    std::unique_ptr<PoolStep> step(new PoolStep(config));
+    KVICK_ASSIGN_OR_RETURN(step->cache_, KvCache::Create(config));
+    step->sequence_ = step->cache_->CreateSequence();
+    return step;
+  }
+
+  Contender Timed() {
+    return {[this] { return Step(); },
+            [this]() -> Status {
+              KVICK_ASSIGN_OR_RETURN(const int64_t length, cache_->Length(sequence_));
+              return length < kMaxTokens ? Status() : cache_->Reset(sequence_);
+            }};
+  }
+  double token_bytes() const { return static_cast<double>(cache_->layout().BytesPerToken()); }
+
+ private:
+  static constexpr int64_t kMaxTokens = 1024;
+
+  explicit PoolStep(const KvConfig& config) : token_(config) {}
+  Status Step() {
+    KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache_->Reserve(sequence_, 1));
+    KVICK_RETURN_IF_ERROR(
+        cache_->Write(plan, 0, token_.View(token_.key(0)), token_.View(token_.value(0))));
+    KVICK_RETURN_IF_ERROR(cache_->Commit(std::move(plan)));
+    if (cache_->Usage().used_bytes > 0) return {};
+    return Fail(ErrorCode::kInternal, "bench: an appended token is not in use");
+  }
+
+  NewToken token_;
+  std::unique_ptr<KvCache> cache_;
+  SequenceId sequence_;
+};
+
+// Pools that differ by a factor of 2^16: a step must take as long in both.
+constexpr int64_t kSmallPoolBlocks = int64_t{1} << 11, kLargePoolBlocks = int64_t{1} << 27;
+
 // The cache as it is often written first: for each layer a tensor of keys and one of values,
 // [S, K, D], and at each step longer ones into which the old are copied.
 class Concatenation {
@@ -221,8 +269,18 @@ Status RunAppend(const AppendOptions& options) {
   Concatenation concatenation(geometry, options.context_tokens);
   cases.push_back({"concatenate", fmt::format("behind {} tokens", options.context_tokens),
                    token_bytes, concatenation.Timed()});
+  const size_t num_copying = cases.size();
+  std::vector<std::unique_ptr<PoolStep>> steps;
+  for (const int64_t num_blocks : {kSmallPoolBlocks, kLargePoolBlocks}) {
+    KVICK_ASSIGN_OR_RETURN(auto step, PoolStep::Create(num_blocks));
+    cases.push_back(
+        {"step", fmt::format("pool of {} blocks", num_blocks), step->token_bytes(), step->Timed()});
+    steps.push_back(std::move(step));
+  }
   KVICK_RETURN_IF_ERROR(report.Time(copy, std::move(cases)));
-  for (size_t i = 1; i < report.rows.size(); ++i) {
+  report.AddRatio("step: large pool / small pool", report.rows[num_copying + 1],
+                  report.rows[num_copying]);
+  for (size_t i = 1; i < num_copying; ++i) {
     const BenchRow& row = report.rows[i];
     report.AddRatio(fmt::format("memcpy / {} {}", row.name, row.variant), report.rows[0], row);
   }

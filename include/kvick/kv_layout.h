@@ -11,16 +11,17 @@ namespace kvick {
 
 struct KvConfig;
 
-// A block's place in the pool: 0 .. num_blocks - 1.
+// Identifies a block by its index in the pool: 0 .. num_blocks - 1.
 enum class BlockId : int32_t {};
 
-// Where each key and value lies: the only index arithmetic there is.
+// Where each key and value is in memory. All index arithmetic of the cache is in this header.
 //
 //   block = [layer][K | V][kv_head][slot][head_dim]     row-major, one contiguous range of bytes
 //
-// The contiguous cache is the paged cache with block_tokens = max_tokens: one block a request.
+// A slot holds the keys and values of one token. A contiguous cache is a paged cache with
+// block_tokens = max_tokens: one block a sequence.
 //
-// Units   strides and offsets: bytes;  block_tokens: slots;  head_dim: elements
+// Units  strides and offsets: bytes;  block_tokens: slots;  head_dim: elements
 struct KvLayout {
   int64_t num_layers = 0;
   int64_t num_kv_heads = 0;
@@ -28,17 +29,18 @@ struct KvLayout {
   int64_t block_tokens = 0;
   DType dtype = DType::kBF16;
 
-  int64_t slot_stride = 0;   ///< from a slot to the next, same head
-  int64_t head_stride = 0;   ///< from a kv_head to the next, same slot
+  int64_t slot_stride = 0;   ///< from a slot to the next one of the same head
+  int64_t head_stride = 0;   ///< from a kv_head to the next one of the same slot
   int64_t value_offset = 0;  ///< from a key to the value of the same layer, head and slot
   int64_t layer_stride = 0;
   int64_t block_stride = 0;  ///< also the size of a block
 
-  // Errors  invalid_argument: a number is not positive, a type has no fixed element size, or a
-  //         block is larger than 2^62 bytes
+  // Errors  invalid_argument: a number is not positive, dtype is not f32, f16 or bf16, or a block
+  // is
+  //         larger than 2^62 bytes
   static Result<KvLayout> Create(const KvConfig& config);
 
-  // Keys and values of one token in all layers: 2 * layers * kv_heads * head_dim * element bytes.
+  // Keys and values of one token in all layers: 2 * L * K * D * element bytes.
   int64_t BytesPerToken() const { return block_stride / block_tokens; }
 
   int64_t KeyOffset(int64_t layer, int64_t kv_head, int64_t slot) const {
@@ -49,13 +51,13 @@ struct KvLayout {
   }
 };
 
-// What attention reads: the keys and values of one sequence, wherever its blocks lie.
+// The keys and values of one sequence, in whatever blocks they are: what attention reads.
 //
-// Plain data, cheap to copy. Valid until its sequence is next reserved, truncated or dropped.
-// Positions [0, length) may be read and no others: an empty slot cannot be reached by mistake.
+// Plain data, cheap to copy. Valid until its sequence is reserved for, truncated or dropped.
+// Only positions [0, length) can be read: an empty slot cannot be reached by mistake.
 struct KvView {
   const std::byte* base = nullptr;  ///< block 0 of the pool
-  const BlockId* blocks = nullptr;  ///< [ceil(length / block_tokens)]: who holds which positions
+  const BlockId* blocks = nullptr;  ///< [ceil(length / block_tokens)], in order of positions
   int64_t length = 0;               ///< tokens
   KvLayout layout;
 
@@ -68,7 +70,7 @@ struct KvView {
     return Key(layer, kv_head, position) + layout.value_offset;
   }
 
-  // How many positions from this one on lie slot_stride apart, before the next block begins.
+  // How many positions from this one on are slot_stride apart: up to the end of the block.
   int64_t RunLength(int64_t position) const {
     const int64_t in_block = layout.block_tokens - position % layout.block_tokens;
     return in_block < length - position ? in_block : length - position;

@@ -9,7 +9,7 @@
 
 namespace kvick {
 
-// Number types that weights and caches are stored in.
+// Number formats of weights and caches.
 enum class DType {
   kF32,
   kF16,   ///< IEEE binary16
@@ -20,12 +20,12 @@ enum class DType {
 // "f32", "f16", "bf16", "q8_0".
 std::string_view DTypeName(DType dtype);
 
-// Bytes of one element of an unblocked type: 4, 2 or 2. REQUIRES: dtype is not kQ8_0.
+// Bytes of one element: 4, 2 or 2. REQUIRES: dtype is not kQ8_0, which has no single elements.
 int64_t DTypeBytes(DType dtype);
 
-// A typed, strided window on memory that somebody else owns.
+// A typed, strided view of memory, which it does not own.
 //
-// Units   shape and strides: elements, outermost dimension first; entries from `rank` on are unused
+// Units  shape and strides: elements, outermost dimension first; entries from `rank` on are unused
 template <class Byte>
 struct BasicTensorView {
   static constexpr int kMaxRank = 4;
@@ -42,7 +42,7 @@ struct BasicTensorView {
 using TensorView = BasicTensorView<const std::byte>;
 using MutableTensorView = BasicTensorView<std::byte>;
 
-// A view of f32 numbers that lie row-major without gaps. REQUIRES: 1 to 4 dimensions.
+// A view of contiguous row-major f32 numbers. REQUIRES: 1 to 4 dimensions.
 TensorView DenseF32(const float* data, std::initializer_list<int64_t> shape);
 MutableTensorView DenseF32(float* data, std::initializer_list<int64_t> shape);
 

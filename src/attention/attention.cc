@@ -112,20 +112,20 @@ Status Attention::State::CheckQuery(int64_t layer, const AttentionQuery& query) 
   if (layout.num_kv_heads != config.num_kv_heads || layout.head_dim != config.head_dim ||
       layout.dtype != config.dtype) {
     return Fail(ErrorCode::kInvalidArgument,
-                "attention: the view has {} kv heads of {} {}, {} of {} {} are wanted",
-                layout.num_kv_heads, layout.head_dim, DTypeName(layout.dtype), config.num_kv_heads,
-                config.head_dim, DTypeName(config.dtype));
+                "attention: expected a view of {} kv heads of {} {}, got {} of {} {}",
+                config.num_kv_heads, config.head_dim, DTypeName(config.dtype), layout.num_kv_heads,
+                layout.head_dim, DTypeName(layout.dtype));
   }
   if (layer < 0 || layer >= layout.num_layers) {
-    return Fail(ErrorCode::kInvalidArgument, "attention: layer {} is wanted of a view with {}",
-                layer, layout.num_layers);
+    return Fail(ErrorCode::kInvalidArgument, "attention: layer: expected 0 to {}, got {}",
+                layout.num_layers - 1, layer);
   }
   constexpr int64_t kMaxTokens = int64_t{1} << 40;  // so that sums and products fit
   if (query.num_tokens < 1 || query.num_tokens > std::min(query.kv.length, kMaxTokens) ||
       query.kv.length > kMaxTokens) {
     return Fail(ErrorCode::kInvalidArgument,
-                "attention: {} new tokens in a view of {}, 1 to {} are possible", query.num_tokens,
-                query.kv.length, query.kv.length);
+                "attention: expected 1 to {} new tokens (the length of the view), got {}",
+                query.kv.length, query.num_tokens);
   }
   return {};
 }
@@ -275,20 +275,20 @@ Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& conf
   if (config.num_heads < 1 || config.num_kv_heads < 1 ||
       config.num_heads % config.num_kv_heads != 0) {
     return Fail(ErrorCode::kInvalidArgument,
-                "attention: {} heads on {} kv heads, a positive multiple is wanted",
-                config.num_heads, config.num_kv_heads);
+                "attention: num_heads: expected a positive multiple of num_kv_heads ({}), got {}",
+                config.num_kv_heads, config.num_heads);
   }
   if (config.head_dim < 2 || config.head_dim > kMaxHeadDim || config.head_dim % 2 != 0) {
     return Fail(ErrorCode::kUnsupported,
-                "attention: head_dim is {}, an even number from 2 to {} is wanted", config.head_dim,
-                kMaxHeadDim);
+                "attention: head_dim: expected an even number from 2 to {}, got {}", kMaxHeadDim,
+                config.head_dim);
   }
   if (config.dtype == DType::kQ8_0) {
-    return Fail(ErrorCode::kInvalidArgument, "attention: dtype is {}, bf16, f16 or f32 is wanted",
+    return Fail(ErrorCode::kInvalidArgument, "attention: dtype: expected bf16, f16 or f32, got {}",
                 DTypeName(config.dtype));
   }
   if (!std::isfinite(config.scale)) {
-    return Fail(ErrorCode::kInvalidArgument, "attention: scale is {}, a finite number is wanted",
+    return Fail(ErrorCode::kInvalidArgument, "attention: scale: expected a finite number, got {}",
                 config.scale);
   }
   auto state = std::make_unique<State>();

@@ -113,7 +113,7 @@ TEST_F(BatcherTest, WhatCanNeverFitIsRefusedAtOnce) {
     EXPECT_EQ(refused.error().code, ErrorCode::kExhausted);
     EXPECT_NE(refused.error().message.find("need 11 blocks"), std::string::npos)
         << refused.error().message;
-    EXPECT_NE(refused.error().message.find("has 10"), std::string::npos);
+    EXPECT_NE(refused.error().message.find("a cache of 10"), std::string::npos);
   }
   EXPECT_EQ(batcher.batcher().Check(Request(41, 1, 0)).has_value(), false);
 }

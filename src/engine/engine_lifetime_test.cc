@@ -106,7 +106,6 @@ TEST_F(EngineLifetimeTest, AChildOfForkIsToldThatItsParentsEngineIsNotThere) {
 TEST_F(EngineLifetimeTest, AChildOfForkMayHaveAnEngineOfItsOwn) {
   const ModelAndEngine held;
   const auto wanted = held.engine->Generate(std::vector{Request(9, 3, 20)}).value()[0].tokens;
-  held.StartALongRequest();
   EXPECT_TRUE(IsTrueInAChild([&] {
     const auto engine = Engine::Create(*held.opened.model, {.num_threads = 2});
     if (!engine) return false;

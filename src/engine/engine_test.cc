@@ -111,7 +111,7 @@ TEST(Engine, CallbacksHearEveryTokenAndMayCancel) {
   std::vector<RequestCallbacks> callbacks(2);
   for (size_t i = 0; i < 2; ++i) {
     callbacks[i].on_token = [&, i](const TokenEvent& event) {
-      streamed[i].push_back(event.token);
+      streamed[i].push_back(event.token.value());
       return !(i == 0 && streamed[0].size() == 3);
     };
     callbacks[i].on_finish = [&, i](const GenerateResult&) { finished.push_back(i); };

@@ -41,9 +41,9 @@ Status TextLogits::RunChunks(SequenceId sequence, std::span<const int32_t> token
                              std::span<float> logits,
                              const std::function<void(int64_t num_done)>& on_progress) {
   const size_t width = logits.size() / tokens.size();
-  const auto chunk = static_cast<size_t>(chunk_tokens_);
-  for (size_t i = 0; i < tokens.size(); i += chunk) {
-    const size_t num = std::min(chunk, tokens.size() - i);
+  const auto max_tokens = static_cast<size_t>(chunk_tokens_);
+  for (size_t i = 0; i < tokens.size(); i += max_tokens) {
+    const size_t num = std::min(max_tokens, tokens.size() - i);
     KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache_->Reserve(sequence, static_cast<int64_t>(num)));
     const SequenceChunk chunk{&plan, tokens.subspan(i, num)};
     KVICK_RETURN_IF_ERROR(

@@ -43,6 +43,8 @@ _FIGURES = {
         ("linear", lambda r: _share(r, "linear bf16", "256 tokens"), {"avx512": 0.3}),
     "append, of memcpy":
         ("append", lambda r: _share(r, "append", "paged 16"), {"avx512": 0.26}),
+    "step of the cache in a large pool, of a small one":
+        ("append", lambda r: _ratio(r, "step: large pool / small pool"), {"avx512": 0.6}),
 }
 
 

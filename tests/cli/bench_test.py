@@ -166,8 +166,10 @@ class RowsTest(BenchTest):
         report = self.bench("append", *_SMALL_APPEND)
         self.assertEqual(self.cases(report), [
             ("memcpy", "32768 bytes", "memcpy"), ("append", "paged 16", "memcpy"),
-            ("append", "contiguous", "memcpy"), ("concatenate", "behind 64 tokens", "memcpy")])
-        self.assertEqual(len(report["ratios"]), 3)
+            ("append", "contiguous", "memcpy"), ("concatenate", "behind 64 tokens", "memcpy"),
+            ("step", "pool of 2048 blocks", "memcpy"),
+            ("step", "pool of 134217728 blocks", "memcpy")])
+        self.assertEqual(len(report["ratios"]), 4)
 
     def test_each_implementation(self):
         for isa in isas():
