@@ -154,8 +154,7 @@ Status ModelRunner::Run(KvCache& cache, std::span<const SequenceChunk> chunks, L
       if (which == LogitsOf::kAll || is_last) state_->tokens.WantLogits();
     }
   }
-  KVICK_RETURN_IF_ERROR(
-      state_->cached.Begin(cache, chunks, {&state_->queries[0], chunks.size()}));
+  KVICK_RETURN_IF_ERROR(state_->cached.Begin(cache, chunks, {&state_->queries[0], chunks.size()}));
   return state_->RunPass(state_->cached, logits);
 }
 
