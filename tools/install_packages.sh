@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing. If none is missing, it does nothing.
 #
-#   tools/install_packages.sh [build] [tests] [checks]     default: build tests
+#   tools/install_packages.sh [build] [tests] [checks] [node]     default: build tests
 #
 #   build    packages to build kvick      tests    packages that its tests also need
 #   checks   clang: the fuzzers, clang-format, clang-tidy
+#   node     npm, to check recorded tokens against the package that they come from
 set -euo pipefail
 
 declare -A packages=(
@@ -13,6 +14,7 @@ declare -A packages=(
            libctemplate-dev"
   [tests]="libgtest-dev libbenchmark-dev python3 python3-numpy chromium fonts-dejavu-core"
   [checks]="clang libclang-rt-dev clang-format clang-tidy"
+  [node]="nodejs npm"
 )
 
 is_installed() {
