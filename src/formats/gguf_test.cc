@@ -341,7 +341,7 @@ const Damage kDamages[] = {
        s.tensors[0].name = "\x1b[2J\"" + std::string(1000, 'n');
        s.tensors[0].num_dims = 0;
      },
-     "tensor \"\\x1b[2J\\x22nnn"},
+     "tensor \"\\x1b[2J\\\"nnn"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, GgufDamage, ::testing::ValuesIn(kDamages), testing::DamageName());
