@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "line_reader.h"
+#include "terminal.h"
 #include "wake_pipe.h"
 
 namespace kvick::cli {
@@ -42,25 +43,31 @@ Result<ResultFile> ResultFile::Open(const std::string& path, OutputStart start, 
   if (!is_stdout) {
     KVICK_ASSIGN_OR_RETURN(output, Descriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
   }
-  const std::string name = is_stdout ? "stdout" : path;
+  const std::string name = is_stdout ? "stdout" : ShownName(path);
   if (AreSameFile(output.fd(), input_fd)) {
-    return Fail(ErrorCode::kInvalidArgument, "{}: the input, another file is wanted for the output",
-                name);
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected another file than the input", name);
   }
   ResultFile file(name, std::move(output));
   if (is_stdout) return file;
   if (start == OutputStart::kResume) {
     KVICK_RETURN_IF_ERROR(file.ReadWritten(path));
-  } else {
-    // Fails on what is no file, where nothing is to be cut.
-    [[maybe_unused]] const int ignored = ftruncate(file.output_.fd(), 0);
+    return file;
   }
-  return file;
+  const std::optional<struct stat> stat = StatFile(file.output_.fd());
+  if (!stat || stat->st_size == 0) return file;
+  if (start == OutputStart::kNew) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{}: expected a new file, got one of {} bytes (--resume adds the results that it "
+                "lacks, --force overwrites it)",
+                name, stat->st_size);
+  }
+  if (ftruncate(file.output_.fd(), 0) == 0) return file;
+  return Fail(ErrorCode::kIo, "{}: cannot truncate: {}", name, std::strerror(errno));
 }
 
 Status ResultFile::ReadWritten(const std::string& path) {
   if (!StatFile(output_.fd())) {
-    return Fail(ErrorCode::kInvalidArgument, "{}: no file, only from one can be resumed", path);
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected a file to resume from", name_);
   }
   KVICK_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
   while (true) {
@@ -72,15 +79,15 @@ Status ResultFile::ReadWritten(const std::string& path) {
     }
     if (!line->is_ended) {  // the last
       if (!IsTornResult(line->text)) {
-        return Fail(ErrorCode::kCorrupt, "{}: its last line is no result of kvick batch", path);
+        return Fail(ErrorCode::kCorrupt,
+                    "{}: expected results of kvick batch, the last line is none", name_);
       }
       if (ftruncate(output_.fd(), line->first_byte) == 0) return {};
-      return Fail(ErrorCode::kIo, "{}: cannot be cut: {}", path, std::strerror(errno));
+      return Fail(ErrorCode::kIo, "{}: cannot truncate: {}", name_, std::strerror(errno));
     }
     if (const Status status = written_.Add(line->text); !status) {
-      return Fail(ErrorCode::kCorrupt,
-                  "{}: line {} is no result of kvick batch ({}), nothing can be resumed from it",
-                  path, line->number, status.error().message);
+      return Fail(ErrorCode::kCorrupt, "{}: expected results of kvick batch, line {} is none: {}",
+                  name_, line->number, status.error().message);
     }
   }
 }
@@ -90,7 +97,7 @@ Status ResultFile::WaitUntilWritable() const {
   pollfd waited = {output_.fd(), POLLOUT, 0};
   if (CaughtSignal() == 0) poll(&waited, 1, -1);
   if (CaughtSignal() == 0) return {};
-  return Fail(ErrorCode::kCancelled, "{}: stopped before all that was finished was written", name_);
+  return Fail(ErrorCode::kCancelled, "{}: stopped before all finished results were written", name_);
 }
 
 Status ResultFile::Append(std::string_view lines) {
@@ -110,7 +117,7 @@ Status ResultFile::Append(std::string_view lines) {
         [[maybe_unused]] const int ignored =
             ftruncate(output_.fd(), before->st_size + static_cast<off_t>(num_whole));
       }
-      return Fail(ErrorCode::kIo, "{}: cannot be written: {}", name_, std::strerror(error));
+      return Fail(ErrorCode::kIo, "{}: cannot write: {}", name_, std::strerror(error));
     }
     lines.remove_prefix(static_cast<size_t>(num_written));
   }
@@ -120,6 +127,7 @@ Status ResultFile::Append(std::string_view lines) {
 int64_t ResultQueue::Expect(int64_t num_results) {
   if (order_ == ResultOrder::kOfInput) {
     requests_.emplace_back().lines.resize(static_cast<size_t>(num_results));
+    num_held_ += num_results;
   }
   return num_expected_++;
 }
@@ -129,7 +137,7 @@ void ResultQueue::Put(int64_t place, int64_t index, std::string line) {
     ready_ += line;
     return;
   }
-  const int64_t first_place = num_expected_ - num_held();
+  const int64_t first_place = num_expected_ - std::ssize(requests_);
   Results& results = requests_[static_cast<size_t>(place - first_place)];
   results.lines[static_cast<size_t>(index)] = std::move(line);
 }
@@ -138,6 +146,7 @@ std::string ResultQueue::TakeRest() {
   for (; !requests_.empty(); requests_.pop_front()) {
     for (const auto& line : requests_.front().lines) ready_ += line.value_or("");
   }
+  num_held_ = 0;
   return std::exchange(ready_, {});
 }
 
@@ -146,6 +155,7 @@ std::string ResultQueue::Take() {
     Results& first = requests_.front();
     while (first.num_taken < first.lines.size() && first.lines[first.num_taken]) {
       ready_ += *std::exchange(first.lines[first.num_taken++], std::nullopt);
+      --num_held_;
     }
     if (first.num_taken < first.lines.size()) break;
   }

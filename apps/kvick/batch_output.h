@@ -15,15 +15,17 @@
 namespace kvick::cli {
 
 enum class OutputStart {
-  kAnew,
-  kResume,  ///< behind what is there; a last line that a crash has torn is cut off
+  kNew,        ///< refuses a file that holds something
+  kOverwrite,  ///< empties the file
+  kResume,     ///< after the results that are there; a last line torn by a crash is cut off
 };
 
 // The file that results are appended to, line by whole line.
 class ResultFile {
  public:
   // "-" is stdout. `input_fd` must be another file.
-  // Errors: io; invalid_argument: the input; corrupt: what is there are no results.
+  // Errors: io; invalid_argument: the input's file, or with kNew one that is not empty; corrupt:
+  // with kResume one that holds no results.
   static Result<ResultFile> Open(const std::string& path, OutputStart start, int input_fd);
 
   // Errors: io; a line that was begun is cut off again, where that is possible.
@@ -59,8 +61,8 @@ class ResultQueue {
   std::string Take();
   // All lines that are there, past those that will not come any more.
   std::string TakeRest();
-  // Requests of which something is to come, and those behind them.
-  int64_t num_held() const { return static_cast<int64_t>(requests_.size()); }
+  // With kOfInput: expected results that were not taken.
+  int64_t num_held() const { return num_held_; }
 
  private:
   struct Results {
@@ -69,9 +71,10 @@ class ResultQueue {
   };
 
   ResultOrder order_;
-  int64_t num_expected_ = 0;
+  int64_t num_expected_ = 0;  // requests
+  int64_t num_held_ = 0;
   std::string ready_;
-  std::deque<Results> requests_;  // kOfInput: the last num_held()
+  std::deque<Results> requests_;  // kOfInput: those not taken
 };
 
 }  // namespace kvick::cli

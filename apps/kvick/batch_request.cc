@@ -2,65 +2,82 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
-#include "cli.h"
 #include "formats/json.h"
 #include "formats/json_members.h"
 #include "formats/quoted.h"
+#include "options.h"
 
 namespace kvick::cli {
 namespace {
 
 using nlohmann::json;
 
-// A name is kept for as long as the batch runs.
-constexpr size_t kMaxNameBytes = 256;
-// Each is looked for after each token.
-constexpr size_t kMaxStops = 64;
+constexpr size_t kMaxNameBytes = 256;  // a name is kept for as long as the batch runs
+constexpr size_t kMaxStops = 64;       // each is looked for after each token
 constexpr int64_t kMaxSamples = 1 << 16;
 constexpr int64_t kMaxSeed = std::numeric_limits<int64_t>::max() - 1;  // as of kvick generate
 
-constexpr std::string_view kMembers[] = {"id",         "ignore_eos", "logit_bias",
-                                         "max_tokens", "min_p",      "n",
-                                         "namespace",  "prompt",     "repetition_penalty",
-                                         "seed",       "stop",       "temperature",
-                                         "tokens",     "top_k",      "top_p"};
+constexpr std::string_view kMembers[] = {"cache_salt",
+                                         "id",
+                                         "ignore_eos",
+                                         "logit_bias",
+                                         "max_completion_tokens",
+                                         "max_tokens",
+                                         "min_p",
+                                         "n",
+                                         "parse_special",
+                                         "prompt",
+                                         "repetition_penalty",
+                                         "seed",
+                                         "stop",
+                                         "temperature",
+                                         "tokens",
+                                         "top_k",
+                                         "top_p"};
 static_assert(std::ranges::is_sorted(kMembers));
 
-tl::unexpected<Error> Wrong(std::string_view member, const json& value, std::string_view wanted) {
-  return Fail(ErrorCode::kInvalidArgument, "{} is {}, {} is wanted", member, JsonText(value),
-              wanted);
+template <class... Args>
+tl::unexpected<Error> Invalid(fmt::format_string<Args...> format, Args&&... args) {
+  return Fail(ErrorCode::kInvalidArgument, format, std::forward<Args>(args)...);
+}
+
+tl::unexpected<Error> Wrong(std::string_view member, std::string_view expected, const json& got) {
+  return Invalid("{}: expected {}, got {}", member, expected, JsonText(got));
 }
 
 Status CheckMembers(const json& line) {
   for (const auto& [name, value] : line.items()) {
-    if (!std::ranges::binary_search(kMembers, name)) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "no member is called {}, `kvick batch --help` lists them", Quoted(name));
-    }
+    if (value.is_null() || std::ranges::binary_search(kMembers, name)) continue;
+    if (name == "namespace") return Invalid("namespace: expected cache_salt, its new name");
+    return Invalid("{}: expected a member that `kvick batch --help` lists", Quoted(name));
   }
   return {};
 }
 
 Result<std::string> Name(const json& value, std::string_view member) {
-  if (!value.is_string()) return Wrong(member, value, "a string");
+  if (!value.is_string()) return Wrong(member, "a string", value);
   auto name = value.get<std::string>();
   if (name.size() <= kMaxNameBytes) return name;
-  return Fail(ErrorCode::kInvalidArgument, "{} is {} bytes long, at most {} are possible", member,
-              name.size(), kMaxNameBytes);
+  return Invalid("{}: expected at most {} bytes, got {}", member, kMaxNameBytes, name.size());
 }
 
-Result<json> Id(const json& line, int64_t line_number) {
-  const json* id = JsonMembers(line).Find("id");
-  if (id == nullptr) return json(line_number);
-  if (id->is_number_integer()) return *id;
-  if (!id->is_string()) return Wrong("id", *id, "a string or an integer");
-  return Name(*id, "id");
+Status ReadId(const JsonMembers& members, RequestKey& key) {
+  const json* id = members.Find("id");
+  if (id == nullptr) return {};
+  if (!id->is_number_integer()) {
+    if (!id->is_string()) return Wrong("id", "a string or an integer", *id);
+    KVICK_RETURN_IF_ERROR(Name(*id, "id"));
+  }
+  key.id = *id;
+  key.has_id = true;
+  return {};
 }
 
 Result<std::vector<int32_t>> Tokens(const json& list) {
@@ -74,11 +91,11 @@ Result<std::vector<int32_t>> Tokens(const json& list) {
   return tokens;
 }
 
-Status ReadPrompt(const JsonMembers& members, BatchRequest& out) {
+Status ReadPromptOrTokens(const JsonMembers& members, BatchRequest& out) {
   KVICK_ASSIGN_OR_RETURN(const json* tokens, members.ArrayOrNull("tokens"));
   if ((members.Find("prompt") == nullptr) == (tokens == nullptr)) {
-    return Fail(ErrorCode::kInvalidArgument, "{}, one of them is wanted",
-                tokens == nullptr ? "neither prompt nor tokens" : "prompt and tokens");
+    return Invalid("expected one of prompt and tokens, got {}",
+                   tokens == nullptr ? "neither" : "both");
   }
   if (tokens == nullptr) {
     KVICK_ASSIGN_OR_RETURN(out.prompt_text, members.String("prompt"));
@@ -91,21 +108,21 @@ Status ReadPrompt(const JsonMembers& members, BatchRequest& out) {
 Result<std::vector<LogitBias>> Biases(const json& object) {
   std::vector<LogitBias> biases;
   for (const auto& [key, value] : object.items()) {
+    if (value.is_null()) continue;
     LogitBias& bias = biases.emplace_back();
     const char* const end = key.data() + key.size();
     const auto [stop, error] = std::from_chars(key.data(), end, bias.token);
     if (error != std::errc() || stop != end) {
-      return Fail(ErrorCode::kInvalidArgument, "logit_bias: {} is no token id", Quoted(key));
+      return Invalid("logit_bias: expected a token id, got {}", Quoted(key));
     }
-    if (!value.is_number()) return Wrong("a logit_bias", value, "a number");
-    KVICK_RETURN_IF_ERROR(
-        CheckRange("a logit_bias", value.get<double>(), {-kMaxLogitBias, kMaxLogitBias}));
+    const bool is_number = value.is_number() && std::abs(value.get<double>()) <= kMaxLogitBias;
+    if (!is_number) return Wrong("logit_bias", "numbers from -1e30 to 1e30", value);
     bias.bias = value.get<float>();
   }
   return biases;
 }
 
-// What they may be is the engine's to say; here it is only that the numbers can be held.
+// The engine checks the ranges; here the numbers must only be numbers.
 Status ReadSampling(const JsonMembers& members, SamplingOptions& sampling) {
   constexpr double kMost = std::numeric_limits<double>::max();
   const std::pair<std::string_view, double*> reals[] = {
@@ -131,37 +148,50 @@ Result<std::vector<std::string>> Stops(const JsonMembers& members) {
   const auto is_string = [](const json& value) { return value.is_string(); };
   if (is_string(*stop)) return std::vector{stop->get<std::string>()};
   if (!stop->is_array() || !std::ranges::all_of(*stop, is_string)) {
-    return Wrong("stop", *stop, "a string or an array of them");
+    return Wrong("stop", "a string or an array of strings", *stop);
   }
   if (stop->size() <= kMaxStops) return stop->get<std::vector<std::string>>();
-  return Fail(ErrorCode::kInvalidArgument, "stop holds {} texts, at most {} are possible",
-              stop->size(), kMaxStops);
+  return Invalid("stop: expected at most {} strings, got {}", kMaxStops, stop->size());
+}
+
+Result<int64_t> MaxTokens(const JsonMembers& members, int64_t fallback) {
+  constexpr const char* kNames[] = {"max_tokens", "max_completion_tokens"};
+  std::optional<int64_t> max_tokens;
+  for (const char* name : kNames) {
+    if (members.Find(name) == nullptr) continue;
+    KVICK_ASSIGN_OR_RETURN(const int64_t value, members.Int(name, {-1, kMaxTokens}));
+    if (max_tokens && *max_tokens != value) {
+      return Invalid("max_tokens and max_completion_tokens: expected one number, got {} and {}",
+                     *max_tokens, value);
+    }
+    max_tokens = value;
+  }
+  if (max_tokens == -1) return kMaxTokens;
+  return max_tokens.value_or(fallback);
 }
 
 Status ReadMembers(const json& line, BatchRequest& out) {
-  if (!line.is_object()) return Wrong("the line", line, "an object");
-  KVICK_ASSIGN_OR_RETURN(out.id, Id(line, out.line));
-  KVICK_RETURN_IF_ERROR(CheckMembers(line));
+  if (!line.is_object()) return Wrong("the line", "an object", line);
   const JsonMembers members(line);
+  KVICK_RETURN_IF_ERROR(ReadId(members, out.key));
+  KVICK_RETURN_IF_ERROR(CheckMembers(line));
   GenerateRequest& request = out.request;
-  KVICK_RETURN_IF_ERROR(ReadPrompt(members, out));
+  KVICK_RETURN_IF_ERROR(ReadPromptOrTokens(members, out));
+  KVICK_ASSIGN_OR_RETURN(out.text_options.parse_special, members.BoolOr("parse_special", true));
   KVICK_RETURN_IF_ERROR(ReadSampling(members, request.sampling));
-  KVICK_ASSIGN_OR_RETURN(request.max_new_tokens,
-                         members.IntOr("max_tokens", {-1, kMaxTokens}, request.max_new_tokens));
-  if (request.max_new_tokens < 0) request.max_new_tokens = kMaxTokens;
+  KVICK_ASSIGN_OR_RETURN(request.max_new_tokens, MaxTokens(members, request.max_new_tokens));
   KVICK_ASSIGN_OR_RETURN(request.num_samples, members.IntOr("n", {1, kMaxSamples}, 1));
   KVICK_ASSIGN_OR_RETURN(request.stop, Stops(members));
   KVICK_ASSIGN_OR_RETURN(request.ignore_eos, members.BoolOr("ignore_eos", request.ignore_eos));
-  if (const json* name = members.Find("namespace")) {
-    KVICK_ASSIGN_OR_RETURN(request.cache_salt, Name(*name, "namespace"));
+  if (const json* salt = members.Find("cache_salt")) {
+    KVICK_ASSIGN_OR_RETURN(request.cache_salt, Name(*salt, "cache_salt"));
   }
   return {};
 }
 
 Status ReadLine(const Line& line, BatchRequest& out) {
   if (line.is_too_long) {
-    return Fail(ErrorCode::kInvalidArgument, "a line of more than {} bytes",
-                LineReader::kMaxLineBytes);
+    return Invalid("the line: expected at most {} bytes, got more", LineReader::kMaxLineBytes);
   }
   KVICK_ASSIGN_OR_RETURN(const json value, ParseJson(line.text, "the line"));
   return ReadMembers(value, out);
@@ -171,11 +201,11 @@ Status ReadLine(const Line& line, BatchRequest& out) {
 
 BatchRequest ParseBatchRequest(const Line& line) {
   BatchRequest out;
-  out.line = line.number;
+  out.key = {.id = line.number, .line = line.number};
   const Status status = ReadLine(line, out);
   if (!status) {
     out.error = status.error();
-    // For readers of files that is what it is; here it is a request.
+    // What is a damaged file to the readers of formats is a wrong request here.
     if (out.error->code == ErrorCode::kCorrupt) out.error->code = ErrorCode::kInvalidArgument;
   }
   return out;
@@ -183,7 +213,8 @@ BatchRequest ParseBatchRequest(const Line& line) {
 
 Status EncodePrompt(const Model& model, BatchRequest& request) {
   if (!request.prompt_text) return {};
-  KVICK_ASSIGN_OR_RETURN(request.request.prompt, model.Encode(*request.prompt_text));
+  KVICK_ASSIGN_OR_RETURN(request.request.prompt,
+                         model.Encode(*request.prompt_text, request.text_options));
   request.prompt_text.reset();
   return {};
 }

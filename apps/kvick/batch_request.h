@@ -13,30 +13,44 @@
 
 namespace kvick::cli {
 
-// A line of a batch: what it is called, and what it asks for or why that cannot be.
+// What tells a request from all others of its batch: its id, or the number of its line where it has
+// none. Results repeat it.
+struct RequestKey {
+  nlohmann::json id;    // a string or an integer, by default the line's number
+  int64_t line = 0;     // of the input, from 1
+  bool has_id = false;  // false: `id` comes from the line's number
+};
+
+// A line of a batch: its key, and what it asks for or what is wrong with it.
 struct BatchRequest {
-  nlohmann::json id;  // a string or an integer, by default the line's number; null: not to be read
-  int64_t line = 0;
+  RequestKey key;
   std::optional<std::string> prompt_text;  // in place of request.prompt
+  TextOptions text_options;                // of prompt_text
   GenerateRequest request;
   std::optional<Error> error;
 };
 
 // What `kvick batch --help` says about the members of a line.
 inline constexpr char kBatchLineHelp[] =
-    "A line of the input is an object with \"prompt\" (a text) or \"tokens\" (ids), and if "
-    "wanted:\n"
-    "  id                  string or integer, unlike all others; default: the line's number\n"
-    "  max_tokens          default 128; -1: until the context is full\n"
+    "A line of the input is a JSON object with \"prompt\" (a text) or \"tokens\" (token\n"
+    "ids). Optional members; one that is null counts as missing:\n"
+    "  id              string or integer, unique in the file; default: the number of\n"
+    "                  the line\n"
+    "  max_tokens      maximum new tokens, also called max_completion_tokens; -1:\n"
+    "                  until the context is full (default 128)\n"
     "  temperature, top_k, top_p, min_p, repetition_penalty, seed\n"
-    "                      as of `kvick generate`, with its defaults\n"
-    "  logit_bias          {\"token id\": number}, added to the logit\n"
-    "  n                   texts of this prompt, with seeds seed, seed + 1, ...; default 1\n"
-    "  stop                a text, or a list of them, that ends the answer before it\n"
-    "  ignore_eos          true: go on after a token that ends a text\n"
-    "  namespace           prompts are compared, to be computed once, within one namespace alone\n";
+    "                  as the options of kvick generate, with their defaults\n"
+    "  logit_bias      {\"token id\": number}, added to the logits of these tokens\n"
+    "  n               number of completions, with seeds seed, seed + 1, ...\n"
+    "                  (default 1)\n"
+    "  stop            a stop string, or a list of them: a completion ends before it\n"
+    "  ignore_eos      true: go on after an end-of-sequence token\n"
+    "  parse_special   false: control tokens that the prompt spells, such as </s>,\n"
+    "                  are plain characters (default true)\n"
+    "  cache_salt      only requests with the same salt share cached prompts; the\n"
+    "                  time to the first token tells nothing about other requests\n";
 
-// Reads all of a line but its prompt's tokens. Errors are the request's.
+// Reads a line, except that a text stays a text. Errors are the request's.
 BatchRequest ParseBatchRequest(const Line& line);
 
 // Turns prompt_text into request.prompt. Errors: not_found: the model has no tokenizer.

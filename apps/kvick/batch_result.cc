@@ -5,11 +5,12 @@
 #include "base/check.h"
 #include "formats/json.h"
 #include "formats/json_members.h"
+#include "notes.h"
 
 namespace kvick::cli {
 namespace {
 
-// Members as people read them: whose it is, then what it is.
+// Members in the order in which they are set: first whose result it is.
 using OrderedJson = nlohmann::ordered_json;
 
 std::string ToLine(const OrderedJson& object) {
@@ -22,18 +23,25 @@ OrderedJson ErrorJson(const Error& error) {
 
 double Milliseconds(int64_t microseconds) { return static_cast<double>(microseconds) / 1000; }
 
-std::string TextKey(const nlohmann::json& id, int64_t index) {
-  return fmt::format("{} {}", index, id.dump());
+std::string NameOf(const RequestKey& key) {
+  return key.has_id ? key.id.dump() : fmt::format("line {}", key.line);
 }
+
+std::string CompletionKey(const RequestKey& key, int64_t index) {
+  return fmt::format("{} {}", index, NameOf(key));
+}
+
 std::string RefusalKey(const nlohmann::json& id, int64_t line) {
-  return fmt::format("line {} {}", line, id.dump());
+  return fmt::format("refused {} {}", line, id.dump());
 }
 
 }  // namespace
 
-std::string TextLine(const nlohmann::json& id, int64_t num_prompt_tokens,
-                     const GenerateResult& result, const nlohmann::json& text) {
-  OrderedJson line = {{"id", id}, {"index", result.sample_idx}};
+std::string CompletionLine(const RequestKey& key, int64_t num_prompt_tokens,
+                           const GenerateResult& result, const nlohmann::json& text) {
+  OrderedJson line = {{"id", key.id}};
+  if (!key.has_id) line["line"] = key.line;
+  line["index"] = result.sample_idx;
   if (result.error) {
     line["error"] = ErrorJson(*result.error);
     return ToLine(line);
@@ -42,6 +50,7 @@ std::string TextLine(const nlohmann::json& id, int64_t num_prompt_tokens,
   line["tokens"] = result.tokens;
   line["finish_reason"] = FinishReasonName(result.finish_reason);
   line["context_is_full"] = result.context_is_full;
+  if (result.nan_logits) line["warning"] = NanWarning(*result.nan_logits);
   line["prompt_tokens"] = num_prompt_tokens;
   line["reused_tokens"] = result.num_reused_tokens;
   line["preemptions"] = result.num_preemptions;
@@ -52,7 +61,8 @@ std::string TextLine(const nlohmann::json& id, int64_t num_prompt_tokens,
 
 std::string RefusalLine(const BatchRequest& request) {
   KVICK_CHECK(request.error.has_value());
-  return ToLine({{"id", request.id}, {"line", request.line}, {"error", ErrorJson(*request.error)}});
+  return ToLine(
+      {{"id", request.key.id}, {"line", request.key.line}, {"error", ErrorJson(*request.error)}});
 }
 
 Status WrittenResults::Add(std::string_view line) {
@@ -61,26 +71,30 @@ Status WrittenResults::Add(std::string_view line) {
   const bool is_error = members.Find("error") != nullptr;
   const bool is_result = value.is_object() && value.contains("id") &&
                          (is_error || members.Find("finish_reason") != nullptr);
-  if (!is_result) return Fail(ErrorCode::kCorrupt, "the line has neither a text nor an error");
-  const nlohmann::json& id = value["id"];
+  if (!is_result) return Fail(ErrorCode::kCorrupt, "expected a text or an error, got neither");
+  RequestKey written = {value["id"], 0, members.Find("line") == nullptr};
+  if (!written.has_id) {
+    KVICK_ASSIGN_OR_RETURN(written.line, members.Int("line", {}));
+  }
   std::string key;
   if (is_error && members.Find("index") == nullptr) {
-    KVICK_ASSIGN_OR_RETURN(const int64_t number, members.Int("line", {}));
-    key = RefusalKey(id, number);
+    if (written.has_id)
+      return Fail(ErrorCode::kCorrupt, "expected an index or a line, got neither");
+    key = RefusalKey(written.id, written.line);
   } else {
     KVICK_ASSIGN_OR_RETURN(const int64_t index, members.Int("index", {}));
-    key = TextKey(id, index);
+    key = CompletionKey(written, index);
   }
   outcomes_.emplace(std::move(key), is_error ? Outcome::kError : Outcome::kText);
   return {};
 }
 
-WrittenResults::Outcome WrittenResults::OfText(const nlohmann::json& id, int64_t index) const {
-  return Find(TextKey(id, index));
+WrittenResults::Outcome WrittenResults::OfCompletion(const RequestKey& key, int64_t index) const {
+  return Find(CompletionKey(key, index));
 }
 
-WrittenResults::Outcome WrittenResults::OfRefusal(const nlohmann::json& id, int64_t line) const {
-  return Find(RefusalKey(id, line));
+WrittenResults::Outcome WrittenResults::OfRefusal(const RequestKey& key) const {
+  return Find(RefusalKey(key.id, key.line));
 }
 
 WrittenResults::Outcome WrittenResults::Find(const std::string& key) const {

@@ -15,14 +15,13 @@ namespace kvick::cli {
 
 // The lines that `kvick batch` writes, each with its newline.
 
-// Of one text: what the engine made, or with kFailed why it did not. `text` is null without a
-// tokenizer.
-std::string TextLine(const nlohmann::json& id, int64_t num_prompt_tokens,
-                     const GenerateResult& result, const nlohmann::json& text);
-// Of a request that was not run. REQUIRES: request.error.
+// A completion, or with kFailed why there is none. `text` is null without a tokenizer.
+std::string CompletionLine(const RequestKey& key, int64_t num_prompt_tokens,
+                           const GenerateResult& result, const nlohmann::json& text);
+// A request that was not run. REQUIRES: request.error.
 std::string RefusalLine(const BatchRequest& request);
 
-// Which results there are.
+// The results that a file holds.
 class WrittenResults {
  public:
   enum class Outcome { kMissing, kText, kError };
@@ -30,9 +29,9 @@ class WrittenResults {
   // Takes note of a line. Errors: corrupt: it is none of the above.
   Status Add(std::string_view line);
 
-  Outcome OfText(const nlohmann::json& id, int64_t index) const;
-  // A refusal is known by its line too: what it refuses may be the id.
-  Outcome OfRefusal(const nlohmann::json& id, int64_t line) const;
+  Outcome OfCompletion(const RequestKey& key, int64_t index) const;
+  // By id and line: two refused lines may have the same id.
+  Outcome OfRefusal(const RequestKey& key) const;
   bool is_empty() const { return outcomes_.empty(); }
 
  private:

@@ -8,8 +8,9 @@
 #include "cli.h"
 #include "kvick/tensor.h"
 
-// What the subcommands of `kvick bench` share: their options. Each checks what it measures before
-// it times it, goes through more data than the caches hold, and prints rows (bench_rows.h).
+// The options that the verbs of `kvick bench` share. Each verb checks the results of what it
+// measures before it measures the time, goes through more data than the caches hold, and prints
+// rows (bench_rows.h).
 namespace kvick::cli {
 
 Verb AddBenchAppend(CLI::App& app);

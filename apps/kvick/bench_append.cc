@@ -16,8 +16,10 @@
 #include "base/random_numbers.h"
 #include "bench_data.h"
 #include "bench_rows.h"
+#include "help.h"
 #include "known_models.h"
 #include "kvick/kv_cache.h"
+#include "options.h"
 
 namespace kvick::cli {
 namespace {
@@ -292,17 +294,17 @@ Status RunAppend(const AppendOptions& options) {
 
 Verb AddBenchAppend(CLI::App& app) {
   auto options = std::make_shared<AppendOptions>();
+  AddExample(app, "kvick bench append --context 4096");
   AddGeometryOption(app, options->geometry);
-  app.add_option("--context", options->context_tokens, "tokens that are there already")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+  app.add_option("--context", options->context_tokens, "tokens that the cache holds already")
+      ->transform(IntFrom(1, int64_t{1} << 24))
       ->capture_default_str();
   app.add_option("--block-tokens", options->block_tokens,
-                 "tokens in a block, beside one block for all")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+                 "tokens in a block, compared with one block for all")
+      ->transform(IntFrom(1, int64_t{1} << 24))
       ->capture_default_str();
   AddCacheTypeOption(app, options->cache_type);
   options->AddTimingTo(app);
-  app.footer("Example: kvick bench append --context 4096");
   return [options] { return RunAppend(*options); };
 }
 

@@ -15,9 +15,11 @@
 #include "base/same_bits.h"
 #include "bench_data.h"
 #include "bench_rows.h"
+#include "help.h"
 #include "known_models.h"
 #include "kvick/attention.h"
 #include "kvick/kv_cache.h"
+#include "options.h"
 
 namespace kvick::cli {
 namespace {
@@ -32,9 +34,30 @@ struct AttentionOptions : BenchOptions {
   bool contiguous = false;
 };
 
-// Sequences of `context_tokens` and the `num_new` of a prefill behind them, in one cache. A pass
-// goes to another layer, and from the last layer to other sequences: in all, the cache is larger
-// than the caches of the machine.
+// Sequences of one length in one cache. A pass goes to another layer, and from the last layer to
+// other sequences: in all, they take more memory than the caches of the machine hold.
+struct CachedSequences {
+  // What a pass goes to.
+  struct Place {
+    int64_t layer;
+    int64_t first_sequence;
+  };
+
+  Place Next();
+
+  std::unique_ptr<KvCache> cache;
+  std::vector<KvView> views;  // of each sequence
+  int64_t num_in_pass = 1;    // sequences
+  int64_t num_passes = 0;     // so far
+};
+
+CachedSequences::Place CachedSequences::Next() {
+  const int64_t num_layers = cache->layout().num_layers;
+  const int64_t num_groups = std::ssize(views) / num_in_pass;
+  const int64_t pass = num_passes++;
+  return {pass % num_layers, pass / num_layers % num_groups * num_in_pass};
+}
+
 class AttentionBench {
  public:
   static Result<std::unique_ptr<AttentionBench>> Create(const AttentionOptions& options,
@@ -44,36 +67,38 @@ class AttentionBench {
   // One new token of each of some sequences, or all the new tokens of one.
   Contender Decode();
   Contender Prefill();
-  // Holds the last token of a prefill to the reference; the same token alone, as decode computes
-  // it, has to have the same bits. Returns them, [H, D].
+  // Compares the last token of a prefill with the reference; the same token alone, as decode
+  // computes it, must have the same bits. Returns them, [H, D].
   Result<std::vector<float>> Check();
 
   double decode_bytes() const;
   double prefill_flops() const;
 
  private:
-  // What a pass goes to.
-  struct Place {
-    int64_t layer;
-    int64_t first_sequence;
+  // Sequences of `num_tokens` each, `num_in_pass` of them in a pass.
+  struct Shape {
+    int64_t num_tokens;
+    int64_t num_in_pass;
+    int64_t block_tokens;  // 0: contiguous
   };
 
   AttentionBench() = default;
-  Status Fill(const BenchSetup& setup, int64_t block_tokens);
-  Place Next();
-  AttentionQuery Query(int64_t sequence, int64_t length, int64_t num_tokens) const;
+  Result<CachedSequences> Fill(const BenchSetup& setup, const Shape& shape) const;
   Status Run(int64_t layer, std::span<const AttentionQuery> queries, const float* q);
   const float* LastQuery() const { return q_.data() + (options_.num_new - 1) * row_floats(); }
   int64_t row_floats() const { return config_.num_heads * config_.head_dim; }
+  int64_t prefilled_tokens() const { return options_.context_tokens + options_.num_new; }
+  int64_t layer_bytes(int64_t num_tokens) const {  // of keys and values
+    return 2 * num_tokens * config_.num_kv_heads * config_.head_dim * DTypeBytes(config_.dtype);
+  }
 
   AttentionOptions options_;
   AttentionConfig config_;
   std::unique_ptr<Attention> attention_;
-  std::unique_ptr<KvCache> cache_;
-  std::vector<KvView> views_;   // of each sequence, context and new tokens
+  CachedSequences decoded_;     // of context_tokens, the last of them new
+  CachedSequences prefilled_;   // of context_tokens, and num_new behind them
   std::vector<float> q_, out_;  // [max(num_new, num_sequences), H, D]
   std::vector<AttentionQuery> queries_;
-  int64_t num_passes_ = 0;
 };
 
 Result<std::unique_ptr<AttentionBench>> AttentionBench::Create(const AttentionOptions& options,
@@ -89,7 +114,11 @@ Result<std::unique_ptr<AttentionBench>> AttentionBench::Create(const AttentionOp
   bench->config_.isa = bench->options_.isa;
   bench->config_.num_threads = setup.exec.num_threads;
   KVICK_ASSIGN_OR_RETURN(bench->attention_, Attention::Create(bench->config_));
-  KVICK_RETURN_IF_ERROR(bench->Fill(setup, block_tokens));
+  KVICK_ASSIGN_OR_RETURN(
+      bench->decoded_,
+      bench->Fill(setup, {options.context_tokens, options.num_sequences, block_tokens}));
+  KVICK_ASSIGN_OR_RETURN(bench->prefilled_,
+                         bench->Fill(setup, {bench->prefilled_tokens(), 1, block_tokens}));
   const int64_t num_rows = std::max(options.num_new, options.num_sequences);
   bench->q_.resize(static_cast<size_t>(num_rows * bench->row_floats()));
   bench->out_.resize(bench->q_.size());
@@ -98,43 +127,32 @@ Result<std::unique_ptr<AttentionBench>> AttentionBench::Create(const AttentionOp
   return bench;
 }
 
-// As many layers as the model has, and then more sequences, until the working set is reached.
-Status AttentionBench::Fill(const BenchSetup& setup, int64_t block_tokens) {
-  const int64_t sequence_tokens = options_.context_tokens + options_.num_new;
-  const int64_t layer_bytes = static_cast<int64_t>(decode_bytes());
-  const int64_t num_passes = CeilDiv(setup.working_set_bytes, layer_bytes);
+// As many layers as the model has, and then more sequences, until their blocks take the working
+// set.
+Result<CachedSequences> AttentionBench::Fill(const BenchSetup& setup, const Shape& shape) const {
   KvConfig config;
+  config.block_tokens = shape.block_tokens > 0 ? shape.block_tokens : shape.num_tokens;
+  const int64_t sequence_blocks = CeilDiv(shape.num_tokens, config.block_tokens);
+  const int64_t pass_bytes = shape.num_in_pass * layer_bytes(sequence_blocks * config.block_tokens);
+  const int64_t num_passes = CeilDiv(setup.working_set_bytes, pass_bytes);
   config.num_layers = std::min(FindKnownModel(options_.geometry)->num_layers, num_passes);
   config.num_kv_heads = config_.num_kv_heads;
   config.head_dim = config_.head_dim;
   config.dtype = config_.dtype;
-  config.block_tokens = block_tokens > 0 ? block_tokens : sequence_tokens;
-  const int64_t num_sequences = options_.num_sequences * CeilDiv(num_passes, config.num_layers);
-  config.num_blocks = num_sequences * CeilDiv(sequence_tokens, config.block_tokens);
-  KVICK_ASSIGN_OR_RETURN(cache_, KvCache::Create(config));
+  const int64_t num_sequences = shape.num_in_pass * CeilDiv(num_passes, config.num_layers);
+  config.num_blocks = num_sequences * sequence_blocks;
+  CachedSequences filled;
+  filled.num_in_pass = shape.num_in_pass;
+  KVICK_ASSIGN_OR_RETURN(filled.cache, KvCache::Create(config));
   std::vector<SequenceId> sequences;
-  for (int64_t i = 0; i < num_sequences; ++i) sequences.push_back(cache_->CreateSequence());
-  const RandomTokens tokens{sequences, sequence_tokens, setup.exec.num_threads};
-  KVICK_RETURN_IF_ERROR(tokens.AppendTo(*cache_));
+  for (int64_t i = 0; i < num_sequences; ++i) sequences.push_back(filled.cache->CreateSequence());
+  const RandomTokens tokens{sequences, shape.num_tokens, setup.exec.num_threads};
+  KVICK_RETURN_IF_ERROR(tokens.AppendTo(*filled.cache));
   for (const SequenceId sequence : sequences) {
-    KVICK_ASSIGN_OR_RETURN(const KvView view, cache_->View(sequence));
-    views_.push_back(view);
+    KVICK_ASSIGN_OR_RETURN(const KvView view, filled.cache->View(sequence));
+    filled.views.push_back(view);
   }
-  return {};
-}
-
-AttentionBench::Place AttentionBench::Next() {
-  const int64_t num_layers = cache_->layout().num_layers;
-  const int64_t num_groups = static_cast<int64_t>(views_.size()) / options_.num_sequences;
-  const int64_t pass = num_passes_++;
-  return {pass % num_layers, pass / num_layers % num_groups * options_.num_sequences};
-}
-
-// The first `length` tokens, of which the last `num_tokens` are new.
-AttentionQuery AttentionBench::Query(int64_t sequence, int64_t length, int64_t num_tokens) const {
-  AttentionQuery query{views_[static_cast<size_t>(sequence)], num_tokens};
-  query.kv.length = length;
-  return query;
+  return filled;
 }
 
 Status AttentionBench::Run(int64_t layer, std::span<const AttentionQuery> queries, const float* q) {
@@ -146,37 +164,37 @@ Status AttentionBench::Run(int64_t layer, std::span<const AttentionQuery> querie
 }
 
 Contender AttentionBench::Decode() {
-  return {[this] {
-            const Place place = Next();
-            queries_.clear();
-            for (int64_t i = 0; i < options_.num_sequences; ++i) {
-              queries_.push_back(Query(place.first_sequence + i, options_.context_tokens, 1));
-            }
-            return Run(place.layer, queries_, q_.data());
-          },
-          nullptr};
+  return {
+      [this] {
+        const CachedSequences::Place place = decoded_.Next();
+        queries_.clear();
+        for (int64_t i = 0; i < decoded_.num_in_pass; ++i) {
+          queries_.push_back({decoded_.views[static_cast<size_t>(place.first_sequence + i)], 1});
+        }
+        return Run(place.layer, queries_, q_.data());
+      },
+      nullptr};
 }
 
 Contender AttentionBench::Prefill() {
   return {[this] {
-            const Place place = Next();
-            const AttentionQuery query = Query(
-                place.first_sequence, options_.context_tokens + options_.num_new, options_.num_new);
+            const CachedSequences::Place place = prefilled_.Next();
+            const AttentionQuery query = {
+                prefilled_.views[static_cast<size_t>(place.first_sequence)], options_.num_new};
             return Run(place.layer, {&query, 1}, q_.data());
           },
           nullptr};
 }
 
 Result<std::vector<float>> AttentionBench::Check() {
-  const int64_t length = options_.context_tokens + options_.num_new;
-  const int64_t layer = cache_->layout().num_layers - 1;
-  const AttentionQuery prefill = Query(0, length, options_.num_new);
+  const int64_t layer = prefilled_.cache->layout().num_layers - 1;
+  const AttentionQuery prefill = {prefilled_.views.front(), options_.num_new};
   KVICK_RETURN_IF_ERROR(Run(layer, {&prefill, 1}, q_.data()));
   const auto last = out_.begin() + (options_.num_new - 1) * row_floats();
   const std::vector<float> bits(last, last + row_floats());
   const auto width = static_cast<size_t>(row_floats());
   KVICK_RETURN_IF_ERROR(CheckAttention(config_, layer, prefill.kv, {LastQuery(), width}, bits));
-  const AttentionQuery decode = Query(0, length, 1);
+  const AttentionQuery decode = {prefill.kv, 1};
   KVICK_RETURN_IF_ERROR(Run(layer, {&decode, 1}, LastQuery()));
   if (!SameBits(std::span(out_).first(width), bits)) {
     return Fail(ErrorCode::kInternal, "bench: decode gives other bits than prefill");
@@ -186,9 +204,7 @@ Result<std::vector<float>> AttentionBench::Check() {
 
 // Keys and values of all positions, read once.
 double AttentionBench::decode_bytes() const {
-  return 2.0 *
-         static_cast<double>(options_.num_sequences * options_.context_tokens *
-                             config_.num_kv_heads * config_.head_dim * DTypeBytes(config_.dtype));
+  return static_cast<double>(options_.num_sequences * layer_bytes(options_.context_tokens));
 }
 
 // Of each head, new token and position that it sees: D multiply-adds for the score, D for the sum.
@@ -249,23 +265,23 @@ Status RunAttention(const AttentionOptions& options) {
 Verb AddBenchAttention(CLI::App& app) {
   auto options = std::make_shared<AttentionOptions>();
   AddGeometryOption(app, options->geometry);
+  AddExample(app, "kvick bench attention --context 2048 --sequences 8 -ctk f16");
   app.add_option("--context", options->context_tokens, "cached tokens of a sequence")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->transform(IntFrom(1, int64_t{1} << 24))
       ->capture_default_str();
-  app.add_option("--sequences", options->num_sequences, "that decode side by side")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 12))
+  app.add_option("--sequences", options->num_sequences, "sequences that decode side by side")
+      ->transform(IntFrom(1, int64_t{1} << 12))
       ->capture_default_str();
   app.add_option("--new", options->num_new, "tokens of one sequence that prefill adds")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 16))
+      ->transform(IntFrom(1, int64_t{1} << 16))
       ->capture_default_str();
   auto* block = app.add_option("--block-tokens", options->block_tokens,
-                               "tokens in a block, held against one block a sequence")
-                    ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+                               "tokens in a block, compared with one block a sequence")
+                    ->transform(IntFrom(1, int64_t{1} << 24))
                     ->capture_default_str();
-  app.add_flag("--contiguous", options->contiguous, "one block a sequence alone")->excludes(block);
+  app.add_flag("--contiguous", options->contiguous, "only one block a sequence")->excludes(block);
   AddCacheTypeOption(app, options->cache_type);
   options->AddTo(app);
-  app.footer("Example: kvick bench attention --context 2048 --sequences 8 -ctk f16");
   return [options] { return RunAttention(*options); };
 }
 

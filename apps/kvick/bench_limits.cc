@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "bench_data.h"
 #include "bench_rows.h"
+#include "help.h"
 
 namespace kvick::cli {
 namespace {
@@ -46,7 +47,7 @@ Verb AddBenchLimits(CLI::App& app) {
   auto options = std::make_shared<LimitsOptions>();
   AddWeightTypeOption(app, options->type);
   options->AddTo(app);
-  app.footer("Example: kvick bench limits --json");
+  AddExample(app, "kvick bench limits --json");
   return [options] { return RunLimits(*options); };
 }
 

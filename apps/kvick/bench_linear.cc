@@ -16,8 +16,10 @@
 #include "base/random_numbers.h"
 #include "bench_data.h"
 #include "bench_rows.h"
+#include "help.h"
 #include "ops/linear.h"
 #include "ops/ops_ref.h"
+#include "options.h"
 
 namespace kvick::cli {
 namespace {
@@ -78,9 +80,8 @@ Result<std::unique_ptr<LinearBench>> LinearBench::Create(const LinearOptions& op
   bench->num_cols_ = options.num_cols;
   const auto row_bytes = DTypeRowBytes(bench->dtype_, options.num_cols);
   if (!row_bytes) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "bench: --cols is {}, a multiple of {} is wanted for q8_0", options.num_cols,
-                kQ8BlockWeights);
+    return Fail(ErrorCode::kInvalidArgument, "--cols: expected a multiple of {} for q8_0, got {}",
+                kQ8BlockWeights, options.num_cols);
   }
   bench->matrix_bytes_ = options.num_rows * *row_bytes;
   bench->matrix_stride_ = RoundUp(bench->matrix_bytes_, kAlignment);
@@ -196,22 +197,22 @@ Status RunLinear(const LinearOptions& options) {
 
 Verb AddBenchLinear(CLI::App& app) {
   auto options = std::make_shared<LinearOptions>();
+  AddExample(app, "kvick bench linear --tokens 1,16 --type q8_0");
   app.add_option("--tokens", options->tokens,
-                 fmt::format("numbers of tokens, a row each; up to {} GB/s of weights are shown, "
-                             "then GFLOPS",
+                 fmt::format("numbers of tokens, a row each; up to {} a row shows GB/s of weights, "
+                             "above GFLOPS",
                              kMaxTokensOfReading))
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 16))
+      ->transform(IntFrom(1, 1 << 16))
       ->capture_default_str();
   AddWeightTypeOption(app, options->type);
   app.add_option("--rows", options->num_rows, "outputs of the matrix")
-      ->check(CLI::Range(1, 1 << 20))
+      ->transform(IntFrom(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--cols", options->num_cols, "inputs of the matrix")
-      ->check(CLI::Range(1, 1 << 20))
+      ->transform(IntFrom(1, 1 << 20))
       ->capture_default_str();
   options->AddTo(app);
-  app.footer("Example: kvick bench linear --tokens 1,16 --type q8_0");
   return [options] { return RunLinear(*options); };
 }
 

@@ -17,10 +17,12 @@
 #include "bench_data.h"
 #include "bench_rows.h"
 #include "benched_model.h"
+#include "help.h"
 #include "kvick/kv_cache.h"
 #include "kvick/model.h"
 #include "model/forward_ref.h"
 #include "model/model_parts.h"
+#include "options.h"
 
 namespace kvick::cli {
 namespace {
@@ -189,9 +191,8 @@ Status ModelBench::CheckLogits() {
   }
   const double error = std::sqrt(difference / norm);
   if (error < kMost) return {};
-  return Fail(ErrorCode::kInternal,
-              "bench: the logits are {} of their size off the reference, less than {} is wanted",
-              error, kMost);
+  return Fail(ErrorCode::kInternal, "bench: expected logits within {} of the reference, got {}",
+              kMost, error);
 }
 
 Status ModelBench::CheckBits() {
@@ -284,25 +285,26 @@ Status RunModel(const ModelBenchOptions& options) {
 
 Verb AddBenchModel(CLI::App& app) {
   auto options = std::make_shared<ModelBenchOptions>();
-  const auto most = [](int64_t n) { return CLI::Range(int64_t{1}, n); };
+  AddExample(app, "kvick bench model --geometry llama-3-8b --layers 4 --depth 0,16384");
   options->model.AddTo(app);
   app.add_option("--cache-type-k", options->cache_type,
-                 "-ctk: number type of the cache; auto is the weights'")
-      ->check(CLI::IsMember({"auto", "bf16", "f16", "f32"}))
+                 "number type of the cache, also -ctk; auto is that of the weights")
+      ->type_name("TYPE")
+      ->transform(OneOf({"auto", "bf16", "f16", "f32"}))
       ->capture_default_str();
   app.add_option("--depth", options->depths, "cached tokens of each sequence, rows for each")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))
+      ->transform(IntFrom(0, int64_t{1} << 24))
       ->capture_default_str();
-  app.add_option("--sequences", options->sequences, "that decode side by side, a row each")
+  app.add_option("--sequences", options->sequences,
+                 "sequences that decode side by side, a row each")
       ->delimiter(',')
-      ->check(most(1 << 12))
+      ->transform(IntFrom(1, 1 << 12))
       ->capture_default_str();
   app.add_option("--new", options->num_new, "tokens that prefill adds")
-      ->check(most(1 << 16))
+      ->transform(IntFrom(1, 1 << 16))
       ->capture_default_str();
   options->AddTo(app);
-  app.footer("Example: kvick bench model --geometry llama-3-8b --layers 4 --depth 0,16384");
   return [options] { return RunModel(*options); };
 }
 

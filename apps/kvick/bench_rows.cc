@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <memory>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "measure/caches.h"
 #include "measure/matrix_limit.h"
 #include "measure/read_limit.h"
+#include "terminal.h"
 
 namespace kvick::cli {
 namespace {
@@ -99,10 +99,6 @@ nlohmann::json RatiosJson(std::span<const BenchRatio> ratios) {
 }
 
 Result<BenchSetup> BenchSetup::From(const BenchOptions& options) {
-  if (!std::isfinite(options.row_seconds)) {  // NaN is within every range of CLI11
-    return Fail(ErrorCode::kInvalidArgument, "bench: --seconds is {}, a number is wanted",
-                options.row_seconds);
-  }
   KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.isa, options.num_threads));
   const auto wanted = static_cast<int64_t>(options.working_set_bytes);
   return BenchSetup{exec, wanted > 0 ? wanted : BytesBeyondCaches(), options.row_seconds};

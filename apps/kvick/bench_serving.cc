@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,15 +16,19 @@
 #include "bench_rows.h"
 #include "benched_model.h"
 #include "engine/context_size.h"
+#include "help.h"
+#include "input_text.h"
+#include "options.h"
 #include "prove/serving_run.h"
 #include "prove/serving_trace.h"
+#include "terminal.h"
 
 namespace kvick::cli {
 namespace {
 
 // 8 GiB of Llama 3 8B in bf16.
 constexpr int64_t kDefaultCacheTokens = 65536;
-// Behind the known beginning of the prompt whose first token is timed.
+// New tokens behind the cached prefix of the prompt whose first token is timed.
 constexpr int64_t kNumNew = 32;
 
 struct ServingBenchOptions {
@@ -173,11 +178,10 @@ Status RunServing(const ServingBenchOptions& options) {
   KVICK_ASSIGN_OR_RETURN(const BenchSetup setup, BenchSetup::From(machine));
   KVICK_ASSIGN_OR_RETURN(const auto trace, Trace(options));
   if (options.prefix_tokens + kNumNew >= options.context_tokens) {
-    return Fail(
-        ErrorCode::kInvalidArgument,
-        "bench serving: a known beginning of {} tokens, {} are possible with a context of {} "
-        "(--prefix-tokens and -c set them)",
-        options.prefix_tokens, options.context_tokens - kNumNew - 1, options.context_tokens);
+    return Fail(ErrorCode::kInvalidArgument,
+                "--prefix-tokens: expected at most {} with a context of {} tokens, got {}",
+                options.context_tokens - kNumNew - 1, options.context_tokens,
+                options.prefix_tokens);
   }
   KVICK_ASSIGN_OR_RETURN(const BenchedModel model,
                          BenchedModel::Create(options.model, setup.exec.num_threads));
@@ -204,71 +208,83 @@ Status RunServing(const ServingBenchOptions& options) {
 
 void AddTraceOptions(CLI::App& app, ServingBenchOptions& options) {
   TraceOptions& trace = options.trace;
-  auto* file = app.add_option("--trace", options.trace_file,
-                              "one JSON object a line: arrival_ms, prompt_tokens, output_tokens, "
-                              "prefix_id, prefix_tokens; default: made up as follows");
-  app.add_option("--requests", trace.num_requests, "how many")
+  auto* file =
+      app.add_option(
+             "--trace", options.trace_file,
+             "file of requests, one JSON object a line: arrival_ms, prompt_tokens, output_tokens, "
+             "prefix_id, prefix_tokens; default: random, as the next options say")
+          ->type_name("FILE")
+          ->check(NotEmpty());
+  app.add_option("--requests", trace.num_requests, "number of requests")
+      ->transform(IntFrom(1, 1'000'000))
       ->capture_default_str()
       ->excludes(file);
-  app.add_option("--mean-tokens", trace.mean_tokens, "of prompt and output, lognormal")
+  app.add_option("--mean-tokens", trace.mean_tokens,
+                 "mean tokens of prompt and output together, lognormal")
+      ->transform(RealAtLeast(2))
       ->capture_default_str()
       ->excludes(file);
-  app.add_option("--length-deviation", trace.length_deviation, "of the logarithm of the length")
+  app.add_option("--length-deviation", trace.length_deviation,
+                 "standard deviation of the logarithm of the length")
+      ->transform(RealAtLeast(0))
       ->capture_default_str()
       ->excludes(file);
-  app.add_option("--output-share", trace.output_share, "of a request's tokens")
+  app.add_option("--output-share", trace.output_share, "share of the output in these tokens")
+      ->transform(RealFrom(0, 1))
       ->capture_default_str()
       ->excludes(file);
   app.add_option("--shared-prefix", trace.shared_prefix,
-                 "of a prompt: begins like others of its prefix_id")
+                 "share of a prompt that others of its prefix_id begin with too")
+      ->transform(RealFrom(0, 1))
       ->capture_default_str();
-  app.add_option("--prefixes", trace.num_prefixes, "beginnings that prompts share")
+  app.add_option("--prefixes", trace.num_prefixes, "number of different prefixes")
+      ->transform(IntFrom(1, 1'000'000))
       ->capture_default_str()
       ->excludes(file);
   app.add_option("--rate", trace.requests_per_second, "requests a second, Poisson")
+      ->transform(RealAtLeast(0))
       ->capture_default_str()
       ->excludes(file);
-  app.add_option("-s,--seed", trace.seed, "of the trace")->capture_default_str()->excludes(file);
+  app.add_option("-s,--seed", trace.seed, "seed of the trace")
+      ->transform(IntAtLeast(0, std::numeric_limits<int64_t>::max()))
+      ->capture_default_str()
+      ->excludes(file);
 }
 
 }  // namespace
 
 Verb AddBenchServing(CLI::App& app) {
   auto options = std::make_shared<ServingBenchOptions>();
-  const auto most = [](int64_t n) { return CLI::Range(int64_t{1}, n); };
-  AddTraceOptions(app, *options);
+  AddExample(app, "kvick bench serving --compare");
   options->model.AddTo(app);
+  AddTraceOptions(app, *options);
   AddSizeOption(app, "--cache-memory", options->cache_bytes,
-                "of all blocks; default: 65,536 tokens, 8 GiB of Llama 3 8B");
+                "memory of all blocks; default: that of 65,536 tokens, 8GiB for Llama 3 8B");
   app.add_option("-c,--ctx-size", options->context_tokens,
-                 "tokens a request may hold, and reserves where it is contiguous")
-      ->check(most(kMaxTokens))
+                 "maximum tokens of a request; a contiguous one reserves them all")
+      ->transform(IntAtLeast(1))
       ->capture_default_str();
   auto* block = app.add_option("--block-tokens", options->block_tokens, "tokens in a block")
-                    ->check(most(kMaxTokens))
+                    ->transform(IntAtLeast(1))
                     ->capture_default_str();
   auto* contiguous = app.add_flag("--contiguous", options->contiguous,
                                   "one block a request, nothing shared: the preallocated cache")
                          ->excludes(block);
-  app.add_flag("--compare", options->compare, "in blocks, then contiguous, and how they compare")
+  app.add_flag("--compare", options->compare, "run paged, then contiguous, and compare")
       ->excludes(contiguous);
-  app.add_option("--batch-tokens", options->batch_tokens, "of all requests in one pass")
-      ->check(most(kMaxTokens))
+  app.add_option("--batch-tokens", options->batch_tokens, "maximum tokens in one pass")
+      ->transform(IntAtLeast(1))
       ->capture_default_str();
-  app.add_option("--max-sequences", options->max_sequences, "requests side by side")
-      ->check(most(1 << 16))
+  app.add_option("--max-sequences", options->max_sequences, "maximum requests side by side")
+      ->transform(IntFrom(1, 1 << 16))
       ->capture_default_str();
   app.add_option("--prefix-tokens", options->prefix_tokens,
-                 "known beginning of the prompt whose first token is timed, 32 more are new")
-      ->check(most(kMaxTokens))
+                 "cached tokens of the prompt whose first token is timed; 32 more are new")
+      ->transform(IntAtLeast(1))
       ->capture_default_str();
-  app.add_option("--isa", options->isa, "implementation; `kvick --version` lists them")
-      ->capture_default_str();
-  app.add_option("-t,--threads", options->num_threads,
-                 "default: all cores that the process may use")
-      ->check(CLI::Range(1, 1024));
-  app.add_flag("--json", options->json, "print one JSON object");
-  app.footer("Example: kvick bench serving --compare");
+  AddIsaOption(app, options->isa);
+  AddThreadsOption(app, options->num_threads);
+  AddJsonFlag(app, options->json);
   return [options] { return RunServing(*options); };
 }
 

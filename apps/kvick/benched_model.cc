@@ -5,19 +5,19 @@
 #include "demo_model.h"
 #include "known_models.h"
 #include "model/llama_config.h"
+#include "options.h"
 
 namespace kvick::cli {
 
 void BenchedModelOptions::AddTo(CLI::App& app) {
-  const auto most = [](int64_t n) { return CLI::Range(int64_t{1}, n); };
-  auto* model = app.add_option("-m,--model", path, "GGUF file or Hugging Face folder");
+  auto* model = AddModelOption(app, path);
   AddGeometryOption(app, geometry)->excludes(model);
-  app.add_option("--layers", num_layers, "of the random model")
-      ->check(most(1024))
+  app.add_option("--layers", num_layers, "layers of the random model")
+      ->transform(IntFrom(1, 1024))
       ->excludes(model)
       ->capture_default_str();
-  app.add_option("--vocab", vocab_size, "of the random model; default: the geometry's")
-      ->check(most(1 << 24))
+  app.add_option("--vocab", vocab_size, "vocabulary of the random model; default: the geometry's")
+      ->transform(IntFrom(1, 1 << 24))
       ->excludes(model);
   AddWeightTypeOption(app, type)->excludes(model);
 }

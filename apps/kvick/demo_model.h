@@ -4,16 +4,19 @@
 #include <memory>
 #include <string>
 
+#include "formats/tokenizer.h"
 #include "kvick/model.h"
 #include "kvick/status.h"
 
 namespace kvick::cli {
 
-// How the model in the box is called where a path would stand.
+// Stands where the path of a model would.
 inline constexpr char kDemoModelName[] = "the demo model";
 
-// The model at `path`; with an empty one, the model that the program carries (data/README.md).
+// The model at `path`, or its tokenizer alone. An empty path is the demo model that the program
+// carries (data/README.md). Errors: as Model::Open, kvick::OpenTokenizer.
 Result<std::unique_ptr<Model>> OpenModel(const std::string& path);
+Result<Tokenizer> OpenModelTokenizer(const std::string& path);
 
 }  // namespace kvick::cli
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "terminal.h"
 
 namespace kvick::cli {
 
@@ -14,7 +15,7 @@ Result<Descriptor> Descriptor::Open(const std::string& path, int flags) {
   constexpr int kMode = 0666;
   const int fd = open(path.c_str(), flags | O_CLOEXEC, kMode);
   if (fd >= 0) return Descriptor(fd);
-  return Fail(ErrorCode::kIo, "{}: cannot be opened: {}", path, std::strerror(errno));
+  return Fail(ErrorCode::kIo, "{}: cannot open: {}", ShownName(path), std::strerror(errno));
 }
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {

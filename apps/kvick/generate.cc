@@ -1,4 +1,4 @@
-// kvick generate: completes one text or a batch of them.
+// kvick generate: completes one prompt, or a few side by side.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,6 +16,11 @@
 #include "demo_model.h"
 #include "engine/recompute.h"
 #include "engine/sequence.h"
+#include "help.h"
+#include "input_text.h"
+#include "notes.h"
+#include "options.h"
+#include "terminal.h"
 #include "text_printer.h"
 
 namespace kvick::cli {
@@ -23,13 +28,34 @@ namespace {
 
 struct GenerateOptions {
   ModelOptions model;
+  Words words;
   std::vector<std::string> prompts;
-  std::optional<std::string> prompt_file;
+  std::string prompt_file;
   std::vector<std::string> token_prompts;
   GenerateRequest request;
   int64_t seed = 0;
+  bool no_parse_special = false;
   bool json = false;
+
+  // Takes what the words say. Throws CLI::ParseError.
+  void Complete();
 };
+
+void GenerateOptions::Complete() {
+  const std::optional<std::string> text = words.TakeText(model.model);
+  const int num_kinds = (text ? 1 : 0) + (prompts.empty() ? 0 : 1) + (prompt_file.empty() ? 0 : 1) +
+                        (token_prompts.empty() ? 0 : 1);
+  if (num_kinds == 0) {
+    throw CLI::RequiredError(
+        "expected a prompt: put it in quotes, or use --prompt, --file or --tokens",
+        CLI::ExitCodes::RequiredError);
+  }
+  if (num_kinds > 1) {
+    throw CLI::ValidationError(
+        "expected one kind of prompt: a word in quotes, --prompt, --file or --tokens");
+  }
+  if (text) prompts.push_back(*text);
+}
 
 double Milliseconds(int64_t microseconds) { return static_cast<double>(microseconds) / 1000; }
 
@@ -40,17 +66,16 @@ double PerSecond(int64_t num, int64_t microseconds) {
 Result<std::vector<std::vector<int32_t>>> Prompts(const GenerateOptions& options,
                                                   const Model& model) {
   std::vector<std::string> texts = options.prompts;
-  if (options.prompt_file) {
-    KVICK_ASSIGN_OR_RETURN(std::string text, ReadText(*options.prompt_file));
-    if (!text.empty() && text.back() == '\n') text.pop_back();  // the editor's, not the author's
-    texts.push_back(std::move(text));
+  if (!options.prompt_file.empty()) {
+    KVICK_ASSIGN_OR_RETURN(texts.emplace_back(), ReadPrompt(options.prompt_file));
   }
+  const TextOptions text_options = {.parse_special = !options.no_parse_special};
   std::vector<std::vector<int32_t>> prompts;
   for (const std::string& text : texts) {
-    KVICK_ASSIGN_OR_RETURN(prompts.emplace_back(), model.Encode(text));
+    KVICK_ASSIGN_OR_RETURN(prompts.emplace_back(), model.Encode(text, text_options));
   }
   for (const std::string& list : options.token_prompts) {
-    KVICK_ASSIGN_OR_RETURN(prompts.emplace_back(), ParseTokens(list));
+    KVICK_ASSIGN_OR_RETURN(prompts.emplace_back(), ReadTokens(list));
   }
   return prompts;
 }
@@ -109,10 +134,11 @@ void PrintResults(const Model& model, std::span<const GenerateRequest> requests,
 
 void NoteEnds(const Outcome& outcome) {
   for (const GenerateResult& result : outcome.results) {
+    if (result.nan_logits) Note(NanWarning(*result.nan_logits));
     if (!result.context_is_full) continue;
     Note(
-        fmt::format("the context of {} tokens is full after {} new tokens: generation stopped (-c "
-                    "sets it)",
+        fmt::format("the context of {} tokens is full after {} new tokens: generation stopped "
+                    "(-c sets the context)",
                     outcome.context.tokens, result.tokens.size()));
   }
 }
@@ -229,42 +255,72 @@ Status RunGenerate(const GenerateOptions& options) {
   return {};
 }
 
+void AddPromptOptions(CLI::App& app, GenerateOptions& options) {
+  AddTexts(app, "-p,--prompt", options.prompts, "a prompt; give -p again for more, side by side");
+  app.add_option("-f,--file", options.prompt_file,
+                 "read the prompt from a file (UTF-8; - is stdin), without the end of its last "
+                 "line; CR LF counts as LF")
+      ->type_name("FILE")
+      ->check(NotEmpty());
+  AddTexts(app, "--tokens", options.token_prompts, kTokensHelp)
+      ->type_name("IDS")
+      ->check(TokensCheck());
+  app.add_flag("--no-parse-special", options.no_parse_special,
+               "read control tokens that the prompt spells, such as </s>, as plain characters");
+}
+
+void AddSamplingOptions(CLI::App& app, GenerateRequest& request, int64_t& seed) {
+  SamplingOptions& sampling = request.sampling;
+  app.option_defaults()->group("Sampling");
+  app.add_option("--temp", sampling.temperature, "temperature; 0 takes the most likely token")
+      ->transform(RealAtLeast(0))
+      ->capture_default_str();
+  app.add_option("--top-k", sampling.top_k, "keep the k most likely tokens; 0 or -1 keeps all")
+      ->transform(IntAtLeast(-1, std::numeric_limits<int64_t>::max()))
+      ->capture_default_str();
+  app.add_option("--top-p", sampling.top_p,
+                 "keep the fewest tokens whose probabilities add up to this; 0 keeps the best one")
+      ->transform(RealFrom(0, 1))
+      ->capture_default_str();
+  app.add_option("--min-p", sampling.min_p,
+                 "keep tokens at least this likely, relative to the best one")
+      ->transform(RealFrom(0, 1))
+      ->capture_default_str();
+  app.add_option("--repeat-penalty", sampling.repetition_penalty,
+                 "penalty for tokens of the text: positive logits are divided by it, negative ones "
+                 "multiplied")
+      ->transform(RealFrom(0.01, 100))
+      ->capture_default_str();
+  app.add_option("-s,--seed", seed, "seed of the sampling; the same seed gives the same text")
+      ->transform(IntAtLeast(0, std::numeric_limits<int64_t>::max() - 1))
+      ->capture_default_str();
+}
+
+void AddStopOptions(CLI::App& app, GenerateRequest& request) {
+  app.option_defaults()->group("End of the text");
+  app.add_option("-n,--predict", request.max_new_tokens,
+                 "maximum new tokens; -1: until the context is full")
+      ->transform(IntAtLeast(-1))
+      ->capture_default_str();
+  AddTexts(app, "--stop", request.stop, "stop string: end before it; may be given again");
+  app.add_flag("--ignore-eos", request.ignore_eos, "go on after an end-of-sequence token");
+}
+
 }  // namespace
 
 Verb AddGenerate(CLI::App& app) {
   auto options = std::make_shared<GenerateOptions>();
+  AddExample(app, "kvick generate model.gguf \"Once upon a time\" -n 200");
+  app.option_defaults()->group("Model and prompt");
+  options->words.AddTo(app, options->model.model);
+  AddPromptOptions(app, *options);
+  AddSamplingOptions(app, options->request, options->seed);
+  AddStopOptions(app, options->request);
+  app.option_defaults()->group("Cache and machine");
   options->model.AddTo(app);
-  auto* what = app.add_option_group("prompt", "what to complete");
-  what->add_option("-p,--prompt", options->prompts, "a text; more than one makes a batch")
-      ->allow_extra_args(false);
-  what->add_option("-f,--file", options->prompt_file, "a file with the text; - is stdin");
-  what->add_option("--tokens", options->token_prompts, "token ids, as in 1,403,407")
-      ->allow_extra_args(false);
-  what->require_option(1);
-  GenerateRequest& request = options->request;
-  app.add_option("-n,--predict", request.max_new_tokens,
-                 "the most new tokens; -1: until the context is full")
-      ->check(CLI::Range(int64_t{-1}, kMaxTokens))
-      ->capture_default_str();
-  app.add_option("--temp", request.sampling.temperature, "0: always the most likely token")
-      ->capture_default_str();
-  app.add_option("--top-k", request.sampling.top_k, "of the k most likely; 0: all")
-      ->capture_default_str();
-  app.add_option("--top-p", request.sampling.top_p, "of the fewest that hold this probability")
-      ->capture_default_str();
-  app.add_option("--min-p", request.sampling.min_p, "of those this likely, against the best")
-      ->capture_default_str();
-  app.add_option("-s,--seed", options->seed, "of the draws; the same seed, the same text")
-      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max() - 1))
-      ->capture_default_str();
-  app.add_option("--repeat-penalty", request.sampling.repetition_penalty,
-                 "logits of tokens in the text: / this where positive, else * this")
-      ->capture_default_str();
-  app.add_option("--stop", request.stop, "end before this text; may be given again")
-      ->allow_extra_args(false);
-  app.add_flag("--ignore-eos", request.ignore_eos, "go on after a token that ends a text");
-  app.add_flag("--json", options->json, "print one JSON object");
-  app.footer("Example: kvick generate -m model.gguf -p \"Once upon a time\" -n 200");
+  app.option_defaults()->group("Output");
+  AddJsonFlag(app, options->json);
+  app.callback([options] { options->Complete(); });
   return [options] { return RunGenerate(*options); };
 }
 

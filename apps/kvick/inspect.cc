@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/byte_text.h"
 #include "base/check.h"
 #include "cli.h"
 #include "formats/gguf.h"
@@ -14,12 +15,16 @@
 #include "formats/quoted.h"
 #include "formats/safetensors.h"
 #include "formats/tokenizer_gguf.h"
+#include "help.h"
 #include "model/llama_config.h"
+#include "options.h"
+#include "terminal.h"
 
 namespace kvick::cli {
 namespace {
 
 constexpr int64_t kShownElements = 4;  // of an array
+constexpr size_t kShownBytes = 200;    // of a text that is escaped
 
 struct InspectOptions {
   std::string path;
@@ -127,10 +132,10 @@ Result<nlohmann::json> Inspect(const std::string& path) {
   return InspectGguf(path);
 }
 
-// Names in files may be terminal commands: escaped, without the quotes.
-std::string Plain(const nlohmann::json& text) {
-  const std::string quoted = Quoted(text.get_ref<const std::string&>());
-  return quoted.substr(1, quoted.size() - 2);
+// A text of the file, escaped where it holds what a terminal would obey.
+std::string Shown(const nlohmann::json& value) {
+  const auto& text = value.get_ref<const std::string&>();
+  return IsPrintable(text) ? text : Quoted(text, kShownBytes);
 }
 
 std::string ShapeOf(const nlohmann::json& tensor) {
@@ -140,16 +145,16 @@ std::string ShapeOf(const nlohmann::json& tensor) {
 void PrintMetadata(const nlohmann::json& metadata) {
   fmt::print("\nmetadata\n");
   for (const nlohmann::json& entry : metadata) {
-    fmt::print("  {} = {}\n", Plain(entry[0]), Plain(entry[1]));
+    fmt::print("  {} = {}\n", Shown(entry[0]), Shown(entry[1]));
   }
 }
 
 void PrintTensors(const nlohmann::json& tensors) {
   int64_t num_bytes = 0;
   for (const nlohmann::json& tensor : tensors) num_bytes += tensor["bytes"].get<int64_t>();
-  fmt::print("\ntensors: {}, {} bytes\n", tensors.size(), num_bytes);
+  fmt::print("\ntensors: {}, {} ({} bytes)\n", tensors.size(), ByteText(num_bytes), num_bytes);
   for (const nlohmann::json& tensor : tensors) {
-    fmt::print("  {:48} {:6} {:20} {:>14}\n", Plain(tensor["name"]), Plain(tensor["type"]),
+    fmt::print("  {:48} {:6} {:20} {:>14}\n", Shown(tensor["name"]), Shown(tensor["type"]),
                ShapeOf(tensor), tensor["bytes"].get<int64_t>());
   }
 }
@@ -157,7 +162,7 @@ void PrintTensors(const nlohmann::json& tensors) {
 void PrintModel(const nlohmann::json& object) {
   const nlohmann::json& model = object["model"];
   if (model.contains("error")) {
-    fmt::print("\nmodel: {}\n", model["error"].get<std::string>());
+    fmt::print("\nmodel: cannot be run: {}\n", model["error"].get<std::string>());
     return;
   }
   fmt::print("\nmodel\n");
@@ -170,13 +175,22 @@ void PrintModel(const nlohmann::json& object) {
   }
 }
 
+std::string TokenizerText(const nlohmann::json& tokenizer) {
+  if (tokenizer.is_null()) return "none";
+  if (tokenizer.contains("error")) {
+    return "cannot be used: " + tokenizer["error"].get<std::string>();
+  }
+  return fmt::format("{} tokens, BOS {}, EOS {}", tokenizer["tokens"].get<int64_t>(),
+                     tokenizer["bos_id"].dump(), tokenizer["eos_ids"].dump());
+}
+
 void PrintReport(const nlohmann::json& object) {
   fmt::print("{}\n", object["format"].get<std::string>());
   PrintMetadata(object["metadata"]);
   PrintTensors(object["tensors"]);
   if (object.contains("tokenizer")) {
     const nlohmann::json& tokenizer = object["tokenizer"];
-    fmt::print("\ntokenizer: {}\n", tokenizer.is_null() ? "none" : tokenizer.dump());
+    fmt::print("\ntokenizer: {}\n", TokenizerText(tokenizer));
   }
   if (object.contains("model")) PrintModel(object);
 }
@@ -191,10 +205,13 @@ Status RunInspect(const InspectOptions& options) {
 
 Verb AddInspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
-  app.add_option("path", options->path, "GGUF file, .safetensors file or Hugging Face folder")
+  AddExample(app, "kvick inspect model.gguf");
+  app.add_option("-m,--model,MODEL", options->path,
+                 "GGUF file, .safetensors file or Hugging Face folder")
+      ->type_name("FILE")
+      ->check(NotEmpty())
       ->required();
-  app.add_flag("--json", options->json, "print one JSON object");
-  app.footer("Example: kvick inspect model.gguf");
+  AddJsonFlag(app, options->json);
   return [options] { return RunInspect(*options); };
 }
 

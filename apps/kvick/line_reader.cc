@@ -10,17 +10,24 @@
 #include <utility>
 
 #include "base/check.h"
+#include "input_text.h"
+#include "terminal.h"
 
 namespace kvick::cli {
+namespace {
+
+constexpr int64_t kMaxDroppedBytes = int64_t{1} << 30;  // of a line: /dev/zero has no end
+
+}  // namespace
 
 Result<LineReader> LineReader::Open(const std::string& path) {
   if (path == "-") return LineReader("stdin", Descriptor(STDIN_FILENO));
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    return Fail(ErrorCode::kInvalidArgument, "{}: a folder, a file is wanted", path);
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected a file, got a folder", ShownName(path));
   }
   KVICK_ASSIGN_OR_RETURN(Descriptor input, Descriptor::Open(path, O_RDONLY));
-  return LineReader(path, std::move(input));
+  return LineReader(ShownName(path), std::move(input));
 }
 
 Status LineReader::Read() {
@@ -32,23 +39,24 @@ Status LineReader::Read() {
   const ssize_t num_read = read(input_.fd(), buffer_.data() + num_before, kReadBytes);
   const int error = errno;
   buffer_.resize(num_before + static_cast<size_t>(std::max<ssize_t>(num_read, 0)));
-  if (num_read > 0) {
-    DropExcess();
-    return {};
-  }
+  if (num_read > 0) return DropExcess();
   if (num_read < 0 && (error == EINTR || error == EAGAIN)) return {};
   is_at_end_ = true;
   if (num_read == 0) return {};
-  return Fail(ErrorCode::kIo, "{}: cannot be read: {}", name_, std::strerror(error));
+  return Fail(ErrorCode::kIo, "{}: cannot read: {}", name_, std::strerror(error));
 }
 
-void LineReader::DropExcess() {
-  if (num_dropped_bytes_ == 0 && buffer_.size() <= kMaxLineBytes) return;
+Status LineReader::DropExcess() {
+  if (num_dropped_bytes_ == 0 && buffer_.size() <= kMaxLineBytes) return {};
   const size_t num_bytes = std::min(buffer_.find('\n', searched_), buffer_.size());
-  if (num_dropped_bytes_ == 0 && num_bytes <= kMaxLineBytes) return;
+  if (num_dropped_bytes_ == 0 && num_bytes <= kMaxLineBytes) return {};
   num_dropped_bytes_ += static_cast<int64_t>(num_bytes);
   buffer_.erase(0, num_bytes);
   searched_ = 0;
+  if (num_dropped_bytes_ <= kMaxDroppedBytes) return {};
+  is_at_end_ = true;
+  return Fail(ErrorCode::kInvalidArgument, "{}: line {}: expected an end of the line, got {} bytes",
+              name_, num_lines_ + 1, num_dropped_bytes_);
 }
 
 std::optional<Line> LineReader::Take() {
@@ -67,6 +75,7 @@ Line LineReader::TakeUntil(size_t end, size_t end_bytes) {
   line.first_byte = num_taken_bytes_;
   line.is_too_long = num_dropped_bytes_ > 0;
   if (!line.is_too_long) line.text = buffer_.substr(begin_, end - begin_);
+  if (line.number == 1) line.text = WithoutByteOrderMark(line.text);
   num_taken_bytes_ += std::exchange(num_dropped_bytes_, 0);
   num_taken_bytes_ += static_cast<int64_t>(end + end_bytes - begin_);
   begin_ = searched_ = end + end_bytes;

@@ -12,15 +12,16 @@
 namespace kvick::cli {
 
 struct Line {
-  std::string text;    // without its end; empty where it is too long
+  // Without its end, nor the byte order mark of the first line; empty where it is too long.
+  std::string text;
   int64_t number = 0;  // from 1
   int64_t first_byte = 0;
   bool is_ended = true;  // false: the text ends without a newline
   bool is_too_long = false;
 };
 
-// The lines of a text that arrives as it arrives: reading and taking are apart, so that who reads
-// can wait for other things too. Memory: kMaxLineBytes, and what one read gives.
+// The lines of a file or a pipe. Read and Take are apart, so that the caller can wait for other
+// things too. Memory: kMaxLineBytes, and what one read gives.
 class LineReader {
  public:
   static constexpr size_t kMaxLineBytes = size_t{16} << 20;
@@ -28,7 +29,7 @@ class LineReader {
   // "-" is stdin. Errors: io, invalid_argument: a folder.
   static Result<LineReader> Open(const std::string& path);
 
-  // One read; waits where nothing is there. Errors: io.
+  // One read; waits where nothing is there. Errors: io; invalid_argument: a line without an end.
   Status Read();
   // The next line that has been read as a whole.
   std::optional<Line> Take();
@@ -43,7 +44,7 @@ class LineReader {
   // The line that ends before byte `end` of buffer_, and `end_bytes` that end it.
   Line TakeUntil(size_t end, size_t end_bytes);
   // Forgets the beginning of a line that is too long.
-  void DropExcess();
+  Status DropExcess();
 
   std::string name_;
   Descriptor input_;

@@ -1,7 +1,8 @@
-// kvick logits: the logits of every position of a text, for comparison with anything else.
+// kvick logits: the logits of every position of a text, to compare with anything else.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -9,11 +10,18 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "cli.h"
 #include "demo_model.h"
 #include "engine/recompute.h"
 #include "engine/text_logits.h"
+#include "help.h"
+#include "input_text.h"
+#include "notes.h"
 #include "npy.h"
+#include "options.h"
+#include "output_file.h"
+#include "terminal.h"
 
 namespace kvick::cli {
 namespace {
@@ -53,15 +61,22 @@ Result<Origin> Compute(const Model& model, const ModelOptions& options,
 }
 
 Status RunLogits(LogitsOptions options) {
-  KVICK_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, ParseTokens(options.tokens));
+  KVICK_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, ReadTokens(options.tokens));
+  KVICK_RETURN_IF_ERROR(CheckWritable(options.output));
   KVICK_ASSIGN_OR_RETURN(const auto model, OpenModel(options.model.model));
   if (options.model.context_tokens == 0) {  // this text and no more
     options.model.context_tokens = std::ssize(tokens);
   }
   const int64_t vocab_size = model->info().vocab_size;
-  std::vector<float> logits(tokens.size() * static_cast<size_t>(vocab_size));
+  const int64_t num_logits = std::ssize(tokens) * vocab_size;  // both fit 31 bits
+  KVICK_ASSIGN_OR_RETURN(
+      const MappedRegion memory,
+      MappedRegion::Create(std::max<int64_t>(1, num_logits) * int64_t{sizeof(float)},
+                           Backing::kUpFront));
+  const std::span logits(reinterpret_cast<float*>(memory.data()), static_cast<size_t>(num_logits));
   KVICK_ASSIGN_OR_RETURN(const Origin origin, Compute(*model, options.model, tokens, logits));
   KVICK_RETURN_IF_ERROR(WriteNpy(options.output, logits, vocab_size));
+  if (options.output == "-") return {};
   if (options.json) {
     PrintJson({{"output", options.output},
                {"shape", {tokens.size(), vocab_size}},
@@ -77,12 +92,25 @@ Status RunLogits(LogitsOptions options) {
 
 Verb AddLogits(CLI::App& app) {
   auto options = std::make_shared<LogitsOptions>();
-  options->model.AddTo(app);
-  app.add_option("--tokens", options->tokens, "token ids, as in 1,403,407")->required();
-  app.add_option("-o,--output", options->output, "the .npy file: float32 [tokens, vocabulary]")
+  AddExample(app, "kvick logits model.gguf --tokens 1,403,407 -o logits.npy");
+  AddModelOption(app, options->model.model);
+  app.add_option("--tokens", options->tokens, kTokensHelp)
+      ->type_name("IDS")
+      ->check(TokensCheck())
       ->required();
-  app.add_flag("--json", options->json, "print one JSON object");
-  app.footer("Example: kvick logits -m model.gguf --tokens 1,403,407 -o logits.npy");
+  app.add_option("-o,--output", options->output,
+                 "the .npy file, float32 [tokens, vocabulary]; - is stdout")
+      ->type_name("FILE")
+      ->check(NotEmpty())
+      ->required();
+  AddJsonFlag(app, options->json);
+  app.option_defaults()->group("Cache and machine");
+  options->model.AddTo(app);
+  app.callback([options] {
+    if (options->json && options->output == "-") {
+      throw CLI::ValidationError("--json: expected -o FILE, got stdout");
+    }
+  });
   return [options] { return RunLogits(*options); };
 }
 

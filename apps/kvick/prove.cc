@@ -14,9 +14,12 @@
 #include "base/check.h"
 #include "cli.h"
 #include "demo_model.h"
+#include "help.h"
+#include "options.h"
 #include "output_file.h"
 #include "prove/prover.h"
 #include "prove/report.h"
+#include "terminal.h"
 #include "version.h"
 
 namespace kvick::cli {
@@ -99,7 +102,7 @@ nlohmann::json ProofJson(const Proof& proof) {
 // "holds", "FAILS" or "not judged", coloured where a terminal shows it.
 std::string VerdictText(Verdict verdict) {
   const std::string text(verdict == Verdict::kFails ? "FAILS" : VerdictName(verdict));
-  if (isatty(STDOUT_FILENO) != 1) return text;
+  if (!ShowsColors(STDOUT_FILENO)) return text;
   const auto color = verdict == Verdict::kHolds   ? fmt::terminal_color::green
                      : verdict == Verdict::kFails ? fmt::terminal_color::red
                                                   : fmt::terminal_color::yellow;
@@ -140,6 +143,7 @@ Status RunProve(const ProveVerbOptions& options) {
   if (!options.inject.empty()) {
     KVICK_ASSIGN_OR_RETURN(prove.inject, ParsePlantedBug(options.inject));
   }
+  if (!options.report.empty()) KVICK_RETURN_IF_ERROR(CheckWritable(options.report));
   KVICK_ASSIGN_OR_RETURN(const auto model, OpenModel(options.model));
   Progress progress("proving");
   int64_t num_sections = 0;
@@ -159,31 +163,33 @@ Status RunProve(const ProveVerbOptions& options) {
     KVICK_RETURN_IF_ERROR(WriteFile(options.report, {RenderReport(proof)}));
   }
   if (proof.verdict() != Verdict::kFails) return {};
-  return Fail(ErrorCode::kInternal, "the proof does not hold{}",
-              proof.injected.empty() ? "" : ", as it must not with a planted bug");
+  return Fail(ErrorCode::kInternal, "the proof fails{}",
+              proof.injected.empty() ? "" : ", as it must with a planted bug");
 }
 
 }  // namespace
 
 Verb AddProve(CLI::App& app) {
   auto options = std::make_shared<ProveVerbOptions>();
-  app.add_option("-m,--model", options->model,
-                 "GGUF file or Hugging Face folder; default: the demo model in the program");
-  app.add_option("-n,--predict", options->prove.num_tokens, "new tokens of each text")
-      ->check(CLI::Range(int64_t{2}, kMaxTokens))
+  AddExample(app, "kvick prove model.gguf --report proof.html");
+  AddModelOption(app, options->model);
+  app.add_option("-n,--predict", options->prove.num_tokens, "new tokens of each completion")
+      ->transform(IntAtLeast(2))
       ->capture_default_str();
-  app.add_option("--inject", options->inject, "leave a bug planted: the proof must fail")
-      ->check(CLI::IsMember({"rope", "mask", "reset", "heads"}));
-  std::vector<std::string> isas = {"auto"};
-  for (const IsaInfo& isa : KnownIsas()) isas.emplace_back(isa.name);
-  app.add_option("--isa", options->prove.isa, "implementation of the kernels")
-      ->check(CLI::IsMember(std::move(isas)))
-      ->capture_default_str();
-  app.add_option("-t,--threads", options->prove.num_threads, "default: all usable cores")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--report", options->report, "also write the proof as one HTML page");
-  app.add_flag("--json", options->json, "print one JSON object");
-  app.footer("Example: kvick prove -m model.gguf");
+  app.add_option("--inject", options->inject, "plant this bug: the proof must fail")
+      ->type_name("BUG")
+      ->transform(OneOf({"rope", "mask", "reset", "heads"}));
+  AddIsaOption(app, options->prove.isa);
+  AddThreadsOption(app, options->prove.num_threads);
+  app.add_option("--report", options->report, "also write the proof as an HTML page")
+      ->type_name("FILE")
+      ->check(NotEmpty());
+  AddJsonFlag(app, options->json);
+  app.callback([options] {
+    if (options->report == "-") {
+      throw CLI::ValidationError("--report: expected a file, got stdout");
+    }
+  });
   return [options] { return RunProve(*options); };
 }
 

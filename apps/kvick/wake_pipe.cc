@@ -30,7 +30,7 @@ void OnSignal(int signal) {
 Result<WakePipe> WakePipe::Create() {
   int ends[2];
   if (pipe(ends) != 0)
-    return Fail(ErrorCode::kIo, "no pipe is to be had: {}", std::strerror(errno));
+    return Fail(ErrorCode::kIo, "cannot create a pipe: {}", std::strerror(errno));
   for (const int end : ends) {
     fcntl(end, F_SETFL, O_NONBLOCK);  // a full pipe wakes as well
     fcntl(end, F_SETFD, FD_CLOEXEC);

@@ -94,10 +94,12 @@ class ServingTest(CliTest):
                              stdin=trace)["runs"][0]
 
     def test_what_cannot_be_is_said_in_a_sentence(self):
-        for args in [("--shared-prefix", "2"), ("--mean-tokens", "nan"),
-                     ("--cache-memory", "1KiB")]:
+        for args in [("--cache-memory", "1KiB"), ("--prefix-tokens", "250")]:
             with self.subTest(args=args):
                 self.run_failing("bench", "serving", "-c", "256", *args)
+        for args in [("--shared-prefix", "2"), ("--mean-tokens", "nan"), ("--requests", "-1")]:
+            with self.subTest(args=args):
+                self.run_kvick("bench", "serving", *args, exit_code=2)
 
 
 class RowsTest(BenchTest):
@@ -130,6 +132,11 @@ class RowsTest(BenchTest):
             seen = sum(64 + i for i in range(1, 9))
             self.assertAlmostEqual(prefill["gflops"] * 1e3 * prefill["median_us"],
                                    4 * 32 * 64 * seen, delta=1)
+
+    def test_attention_over_the_shortest_context(self):
+        report = self.bench("attention", "--geometry", "llama-3.2-1b", "--context", "1", "--new",
+                            "512", *_SHORT, "-t", "1")
+        self.assertEqual(len(report["rows"]), 4)
 
     def test_linear(self):
         for dtype, row_bytes in [("bf16", 128), ("f16", 128), ("f32", 256), ("q8_0", 68)]:
@@ -195,8 +202,9 @@ class UseTest(BenchTest):
 
     def test_wrong_use_exits_with_2(self):
         for args, wanted in [
-                ((), "required"),
-                (("everything",), "no verb is called everything"),
+                (("everything",), "expected a verb, got everything"),
+                (("limits", "--isa", "mmx"), "mmx"),
+                (("limits", "--seconds", "nan"), "--seconds"),
                 (("linear", "--tokens", "0"), "--tokens"),
                 (("linear", "--type", "q4_0"), "q4_0"),
                 (("attention", "--geometry", "llama-9"), "llama-9"),
@@ -211,10 +219,8 @@ class UseTest(BenchTest):
 
     def test_what_cannot_be_done_is_said_in_a_sentence(self):
         for args, wanted in [
-                (("limits", "--isa", "mmx"), "mmx"),
-                (("linear", "--type", "q8_0", "--cols", "40"), "40.*32"),
+                (("linear", "--type", "q8_0", "--cols", "40"), "multiple of 32.*40"),
                 (("model", "-m", "no/such/model"), "no/such/model"),
-                (("limits", "--seconds", "nan"), "nan"),
                 (("limits", "--working-set", "1PiB"), "memory"),
                 (("linear", "--working-set", "512TiB"), "memory"),
                 (("linear", "--rows", 1 << 20, "--cols", 1 << 20), "memory"),

@@ -82,6 +82,38 @@ class GenerateTest(CliTest):
         for name in ("-", "/dev/stdin"):
             self.assertEqual(self.text("-f", name, "-n", 9, stdin=_PROMPT.encode()), wanted)
 
+    def test_a_prompt_file_from_windows(self):
+        path = self.folder / "prompt.txt"
+        for text, wanted in [(b"\xef\xbb\xbfOnce upon", b"Once upon"), (b"Once\r\n", b"Once"),
+                             (b"a\r\nb\r\n", b"a\nb"), (b"a\r\n\r\n", b"a\n"), (b"a\rb", b"a\rb"),
+                             (b"\r\n", b""), (b"\xef\xbb\xbf", b"")]:
+            with self.subTest(text=text):
+                path.write_bytes(text)
+                self.assertEqual(self.generate("-f", path, "-n", 0)["prompt_tokens"],
+                                 self.generate("-p", wanted.decode(), "-n", 0)["prompt_tokens"])
+        path.write_bytes("Once".encode("utf-16"))
+        self.assertIn("expected UTF-8, got UTF-16",
+                      self.run_failing("generate", "-m", stories(), "-f", path))
+
+    def test_token_ids_from_a_file(self):
+        path = self.folder / "ids.txt"
+        wanted = self.generate("--tokens", "1,403,407", "-n", 0)["prompt_tokens"]
+        self.assertEqual(wanted, [1, 403, 407])
+        for text in ("1,403,407", "1 403 407\n", "1,\n403,\n407\n", "\ufeff1\t403\r\n407\r\n",
+                     "[1, 403, 407]\n", " 1 , 403 ,407 "):
+            with self.subTest(text=text):
+                path.write_text(text, encoding="utf-8", newline="")
+                self.assertEqual(self.generate("--tokens", f"@{path}", "-n", 0)["prompt_tokens"],
+                                 wanted)
+        self.assertEqual(self.generate("--tokens", "[1,403,407]", "-n", 0)["prompt_tokens"], wanted)
+        self.assertEqual(self.generate("--tokens", "@-", "-n", 0, stdin=b"1 403 407")
+                         ["prompt_tokens"], wanted)
+        path.write_text("1 2 three")
+        self.assertRegex(self.run_failing("generate", "-m", stories(), "--tokens", f"@{path}"),
+                         'ids.txt: expected token ids.*"three"')
+        self.assertIn("no/such", self.run_failing("generate", "-m", stories(), "--tokens",
+                                                  "@no/such/file"))
+
     def test_no_cache_gives_the_same_text_and_no_account(self):
         cached = self.generate("-p", _PROMPT, "-n", 20)
         recomputed = self.generate("-p", _PROMPT, "-n", 20, "--no-cache")

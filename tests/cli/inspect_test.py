@@ -1,5 +1,8 @@
 """kvick inspect: metadata, tensors, tokenizer, and what a token of the cache costs."""
 
+import json
+import shutil
+
 import kvick_cli
 from kvick_cli import CliTest, data, models, shared, stories, stories_folder
 
@@ -44,6 +47,30 @@ class InspectTest(CliTest):
                      r"  token_embd\.weight +F32 +\[512, \d+\]", r"  bf16 +640 +327680",
                      r"tokenizer: .*512"):
             self.assertRegex(text, rf"(?m)^{line}")
+
+    def test_text_is_shown_as_text(self):
+        text = self.run_kvick("inspect", data("models", "tiny-words.gguf")).stdout.decode()
+        self.assertIn('  general.architecture = "llama"\n', text)
+        self.assertIn('  tokenizer.ggml.tokens = ["<unk>", "<s>", "</s>", ', text)
+        self.assertNotIn("x22", text)
+
+    def test_what_a_terminal_would_obey_is_escaped(self):
+        folder = self.folder / "model"
+        shutil.copytree(data("models", "tiny-words-hf"), folder)
+        config = json.loads((folder / "config.json").read_text())
+        config["_name_or_path"] = "Gr\u00fc\u00dfe \u4f60\u597d\u202e\u009b2J"
+        (folder / "config.json").write_text(json.dumps(config, ensure_ascii=False),
+                                            encoding="utf-8")
+        text = self.run_kvick("inspect", folder).stdout.decode()
+        self.assertIn("Gr\u00fc\u00dfe \u4f60\u597d", text)
+        self.assertNotRegex(text, "[\u202e\u0080-\u009f\x1b]")
+
+    def test_why_a_tokenizer_cannot_be_used_is_said(self):
+        folder = self.folder / "model"
+        shutil.copytree(data("models", "tiny-words-hf"), folder)
+        (folder / "tokenizer.json").write_text("{}")
+        text = self.run_kvick("inspect", folder).stdout.decode()
+        self.assertRegex(text, r"(?m)^tokenizer: cannot be used: .*tokenizer\.json")
 
     def test_one_shard_and_a_vocabulary_alone_can_be_looked_at(self):
         shard = next(data("models", "tiny-bf16-sharded").glob("*.safetensors"))

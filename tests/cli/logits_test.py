@@ -51,6 +51,27 @@ class LogitsTest(CliTest):
         self.assertEqual(path.read_bytes(), b"old")
         self.assertEqual(list(self.folder.iterdir()), [path])
 
+    def test_stdout_gets_the_file_and_nothing_else(self):
+        for name in ("-", "/dev/stdout"):
+            done = self.run_kvick("logits", "-m", stories(), "--tokens", "1,403", "-o", name)
+            self.assertEqual(done.stdout[:len(self.logits(stories(), [1, 403]))],
+                             self.logits(stories(), [1, 403]))
+        self.assertEqual(self.run_kvick("logits", "-m", stories(), "--tokens", "1,403", "-o",
+                                        "-").stdout, self.logits(stories(), [1, 403]))
+
+    def test_an_output_that_cannot_be_written_is_found_before_the_model(self):
+        for path in ("no/such/folder/l.npy", self.folder):
+            self.assertRegex(self.run_failing("logits", "no.gguf", "--tokens", "1", "-o", path),
+                             "cannot write")
+
+    def test_ids_from_a_file(self):
+        ids = self.folder / "ids.txt"
+        ids.write_text("1 403\n")
+        output = self.folder / "l.npy"
+        self.run_kvick("logits", "-m", stories(), "--tokens", f"@{ids}", "-o", output)
+        written = output.read_bytes()
+        self.assertEqual(written, self.logits(stories(), [1, 403]))
+
     def test_a_pipe_is_written_to_and_not_replaced(self):
         wanted = self.logits(stories(), [1, 403])
         pipe = self.folder / "pipe"

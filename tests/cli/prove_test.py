@@ -130,11 +130,10 @@ class ProveTest(CliTest):
         self.assertEqual(proof["verdict"], "holds")
         self.assertNotIn("fails", verdicts.values())
 
-    def test_a_page_that_cannot_be_written_is_said(self):
-        done = subprocess.run([binary(), "prove", "-n", "2", "--report", "/no/such/folder/x.html"],
-                              capture_output=True, check=False, timeout=600)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("/no/such/folder/x.html: cannot be written", self.sentence(done.stderr))
+    def test_a_page_that_cannot_be_written_is_found_before_the_proof(self):
+        sentence = self.run_failing("prove", "no.gguf", "--report", "/no/such/folder/x.html")
+        self.assertIn("/no/such/folder/x.html: cannot write", sentence)
+        self.assertIn("cannot write", self.run_failing("prove", "no.gguf", "--report", self.folder))
 
 
 if __name__ == "__main__":

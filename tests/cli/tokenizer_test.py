@@ -3,7 +3,7 @@
 import json
 
 import kvick_cli
-from kvick_cli import CliTest, comma, shared
+from kvick_cli import CliTest, comma, shared, stories
 
 
 def _golden_cases():
@@ -53,6 +53,46 @@ class TokenizerTest(CliTest):
                     {"tokens": longest["ids"]})
                 back = self.run_kvick("tokenize", "-m", model, "--decode", stdin=plain.stdout)
                 self.assertEqual(back.stdout, stdin)
+
+
+class UseTest(CliTest):
+    def test_the_text_comes_from_the_command_line_a_file_or_stdin(self):
+        path = self.folder / "text.txt"
+        path.write_bytes(b"\xef\xbb\xbfOnce upon\r\n")
+        wanted = self.run_kvick("tokenize", "-m", stories(), stdin=b"Once upon").stdout
+        for args in [(stories(), "Once upon"), ("-m", stories(), "-p", "Once upon"),
+                     (stories(), "-f", path), ("Once upon", "-m", stories())]:
+            with self.subTest(args=args):
+                self.assertEqual(self.run_kvick("tokenize", *args).stdout, wanted)
+
+    def test_the_demo_model_is_the_default(self):
+        ids = self.run_json("tokenize", "ROMEO:")["tokens"]
+        self.assertEqual(ids[1:], list(b"ROMEO:"))
+        self.assertEqual(self.run_kvick("tokenize", "--decode", comma(ids)).stdout, b"ROMEO:")
+
+    def test_ids_out_of_range_are_an_error(self):
+        size = kvick_cli.inspect(stories())["tokenizer"]["tokens"]
+        for bad in (-1, size, 2**31 - 1):
+            wanted = f"token id: expected 0 to {size - 1}, got {bad}"
+            self.assertIn(wanted, self.run_failing("tokenize", "-m", stories(), "--decode",
+                                                   stdin=f"1,{bad}\n".encode()))
+            self.assertIn(f"line 1: {wanted}",
+                          self.run_failing("tokenize", "-m", stories(), "--decode", "--jsonl",
+                                           stdin=f"[1,{bad}]\n".encode()))
+
+    def test_lines_from_windows(self):
+        done = self.run_kvick("tokenize", "-m", stories(), "--jsonl",
+                              stdin=b'\xef\xbb\xbf{"text": "a"}\r\n\r\n{"text": "a"}\r\n')
+        first, second = done.stdout.splitlines()
+        self.assertEqual(first, second)
+
+    def test_control_tokens_can_be_text(self):
+        def ids(*options):
+            return self.run_json("tokenize", "-m", stories(), "-p", "<s>a", *options)["tokens"]
+        self.assertEqual(ids()[:2], [1, 1])
+        self.assertEqual(ids("--no-parse-special")[0], 1)
+        self.assertEqual(ids("--no-parse-special")[1:], ids("--no-special"))
+        self.assertNotIn(1, ids("--no-special"))
 
 
 if __name__ == "__main__":
