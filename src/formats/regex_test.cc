@@ -1,6 +1,7 @@
 #include "formats/regex.h"
 
 #include <gtest/gtest.h>
+#include <regex.h>
 
 #include <string>
 #include <string_view>
@@ -100,6 +101,16 @@ TEST(Regex, RefusesWhatIsNoRegularExpression) {
   EXPECT_EQ(testing::ErrorOf(Regex::Compile(std::string(100'000, 'a'))).code,
             ErrorCode::kUnsupported);
   EXPECT_EQ(testing::ErrorOf(Regex::Compile(std::string(1000, '('))).code, ErrorCode::kUnsupported);
+}
+
+// Oniguruma exports functions of these names that mean something else by their flags.
+TEST(Regex, AProgramThatCallsRegcompGetsThatOfTheCLibrary) {
+  regex_t regex;
+  ASSERT_EQ(regcomp(&regex, "^(a|b)*$", REG_EXTENDED), 0);
+  EXPECT_EQ(regexec(&regex, "", 0, nullptr, 0), 0);
+  EXPECT_EQ(regexec(&regex, "abba", 0, nullptr, 0), 0);
+  EXPECT_EQ(regexec(&regex, "ABBA", 0, nullptr, 0), REG_NOMATCH);
+  regfree(&regex);
 }
 
 }  // namespace
