@@ -1,7 +1,6 @@
 #include "formats/added_tokens.h"
 
 #include <algorithm>
-#include <compare>
 #include <utility>
 
 #include "base/check.h"
@@ -10,6 +9,8 @@
 
 namespace kvick {
 namespace {
+
+constexpr int32_t kNone = -1;
 
 bool EndsWithWord(std::string_view text) {
   const std::string_view last = LastCharacter(text);
@@ -45,16 +46,36 @@ size_t LeadingWhiteSpace(std::string_view text) {
   return num_bytes - text.size();
 }
 
+// For each of the sorted tokens the longest other one that it begins with: its index, or kNone.
+std::vector<int32_t> LongestPrefixes(const std::vector<AddedToken>& tokens) {
+  std::vector<int32_t> prefixes;
+  prefixes.reserve(tokens.size());
+  for (const AddedToken& token : tokens) {
+    auto prefix = static_cast<int32_t>(prefixes.size()) - 1;
+    while (prefix != kNone && !token.content.starts_with(tokens[prefix].content)) {
+      prefix = prefixes[prefix];
+    }
+    prefixes.push_back(prefix);
+  }
+  return prefixes;
+}
+
+size_t NumSharedBytes(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
 }  // namespace
 
+Status CheckAddedTokenSize(int32_t id, size_t num_bytes) {
+  if (num_bytes <= kMaxAddedTokenBytes) return {};
+  return Fail(ErrorCode::kUnsupported, "added token {}: expected at most {} bytes, got {}", id,
+              kMaxAddedTokenBytes, num_bytes);
+}
+
 Result<AddedTokenFinder> AddedTokenFinder::Create(std::vector<AddedToken> tokens) {
-  constexpr size_t kMaxBytes = 1024;
   std::erase_if(tokens, [](const AddedToken& token) { return token.content.empty(); });
   for (const AddedToken& token : tokens) {
-    if (token.content.size() > kMaxBytes) {
-      return Fail(ErrorCode::kUnsupported, "added token {}: expected at most {} bytes, got {}",
-                  token.id, kMaxBytes, token.content.size());
-    }
+    KVICK_RETURN_IF_ERROR(CheckAddedTokenSize(token.id, token.content.size()));
   }
   AddedTokenFinder finder;
   std::ranges::stable_sort(tokens, {}, &AddedToken::content);
@@ -63,6 +84,7 @@ Result<AddedTokenFinder> AddedTokenFinder::Create(std::vector<AddedToken> tokens
   for (const AddedToken& token : tokens) {
     finder.first_bytes_.set(static_cast<uint8_t>(token.content[0]));
   }
+  finder.prefixes_ = LongestPrefixes(tokens);
   finder.tokens_ = std::move(tokens);
   return finder;
 }
@@ -98,24 +120,21 @@ std::vector<AddedTokenFinder::Part> AddedTokenFinder::Find(std::string_view text
   return parts;
 }
 
-// Narrows the sorted tokens, byte by byte, to those that begin as `text` does.
+// Of the tokens up to `text` in their order, the last shares the most bytes with it. Each token
+// that `text` begins with is that one, or one that it begins with.
 const AddedToken* AddedTokenFinder::LongestAtStart(std::string_view text,
                                                    SpecialTokens specials) const {
-  const AddedToken* longest = nullptr;
-  auto begin = tokens_.begin(), end = tokens_.end();
-  for (size_t depth = 0; begin != end; ++depth) {
-    if (begin->content.size() == depth) {  // a whole token: longer ones follow
-      if (specials == SpecialTokens::kAsTokens || !begin->special) longest = &*begin;
-      ++begin;
-    }
-    if (depth == text.size()) break;
-    const auto compare = [depth, byte = static_cast<uint8_t>(text[depth])](const AddedToken& t) {
-      return static_cast<uint8_t>(t.content[depth]) <=> byte;
-    };
-    begin = std::partition_point(begin, end, [&](const AddedToken& t) { return compare(t) < 0; });
-    end = std::partition_point(begin, end, [&](const AddedToken& t) { return compare(t) == 0; });
+  const auto above = std::ranges::upper_bound(
+      tokens_, text, {}, [](const AddedToken& token) { return std::string_view(token.content); });
+  auto at = static_cast<int32_t>(above - tokens_.begin()) - 1;
+  if (at == kNone) return nullptr;
+  const size_t num_shared = NumSharedBytes(tokens_[at].content, text);
+  for (; at != kNone; at = prefixes_[at]) {
+    const AddedToken& token = tokens_[at];
+    const bool counts = specials == SpecialTokens::kAsTokens || !token.special;
+    if (counts && token.content.size() <= num_shared) return &token;
   }
-  return longest;
+  return nullptr;
 }
 
 }  // namespace kvick

@@ -13,6 +13,8 @@
 
 namespace kvick {
 
+inline constexpr size_t kMaxAddedTokenBytes = 1024;  ///< after normalization
+
 // A token that is found in a text before anything else, and always whole.
 struct AddedToken {
   int32_t id = kNoToken;
@@ -23,6 +25,9 @@ struct AddedToken {
   bool lstrip = false;       ///< takes the white space before it
   bool rstrip = false;       ///< takes the white space behind it
 };
+
+// Errors  unsupported: more than kMaxAddedTokenBytes
+Status CheckAddedTokenSize(int32_t id, size_t num_bytes);
 
 enum class SpecialTokens {
   kAsText,    ///< <s> in a text is three characters
@@ -39,7 +44,7 @@ class AddedTokenFinder {
   };
 
   // Tokens without content are never found. Of two with the same content the first is.
-  // Errors  unsupported: a token of more than 1024 bytes
+  // Errors  unsupported: a token of more than kMaxAddedTokenBytes
   static Result<AddedTokenFinder> Create(std::vector<AddedToken> tokens);
 
   bool empty() const { return tokens_.empty(); }
@@ -47,13 +52,14 @@ class AddedTokenFinder {
   // The parts of `text` in order, none empty. Of the tokens that begin at a byte the longest
   // counts; a token that is found where it may not stand is text, with all that is inside of it.
   //
-  // Cost  O(bytes * longest token)
+  // Cost  O(bytes * longest token * log(tokens))
   std::vector<Part> Find(std::string_view text, SpecialTokens specials) const;
 
  private:
   const AddedToken* LongestAtStart(std::string_view text, SpecialTokens specials) const;
 
   std::vector<AddedToken> tokens_;  // by content
+  std::vector<int32_t> prefixes_;   // of each the longest token that it begins with
   std::bitset<256> first_bytes_;
 };
 

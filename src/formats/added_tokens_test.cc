@@ -1,7 +1,9 @@
 #include "formats/added_tokens.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +42,59 @@ TEST(AddedTokens, TheLeftmostAndThereTheLongestMatches) {
   EXPECT_EQ(Parts(tokens, ""), "");
   EXPECT_EQ(Parts({Token(4, "")}, "ab"), "ab");
   EXPECT_EQ(Parts({Token(5, "x"), Token(6, "x")}, "x"), "x=5");
+}
+
+std::string RandomLetters(std::mt19937& random, size_t max_size) {
+  std::string text(random() % (max_size + 1), 'a');
+  for (char& c : text) c = "ab\xC3"[random() % 3];
+  return text;
+}
+
+// The longest token at the start of `text`, by trying all.
+const AddedToken* LongestOf(const std::vector<AddedToken>& tokens, std::string_view text,
+                            SpecialTokens specials) {
+  const AddedToken* longest = nullptr;
+  for (const AddedToken& token : tokens) {
+    if (token.content.empty() || !text.starts_with(token.content)) continue;
+    if (token.special && specials == SpecialTokens::kAsText) continue;
+    if (!longest || token.content.size() > longest->content.size()) longest = &token;
+  }
+  return longest;
+}
+
+// What Parts gives for tokens without flags, by trying all.
+std::string SlowParts(const std::vector<AddedToken>& tokens, std::string_view text,
+                      SpecialTokens specials) {
+  std::vector<std::string> parts;
+  bool in_stretch = false;
+  for (size_t pos = 0; pos < text.size();) {
+    const AddedToken* token = LongestOf(tokens, text.substr(pos), specials);
+    if (token) {
+      parts.push_back(fmt::format("{}={}", token->content, token->id));
+    } else if (in_stretch) {
+      parts.back() += text[pos];
+    } else {
+      parts.emplace_back(1, text[pos]);
+    }
+    in_stretch = token == nullptr;
+    pos += token ? token->content.size() : 1;
+  }
+  return fmt::format("{}", fmt::join(parts, "|"));
+}
+
+TEST(AddedTokens, TheLongestIsFoundAmongManyThatBeginAlike) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<AddedToken> tokens;
+    for (int32_t id = 0; id < 12; ++id) {
+      tokens.push_back(Token(id, RandomLetters(random, 5)));
+      tokens.back().special = tokens.back().content.size() % 2 == 1;
+    }
+    const std::string text = RandomLetters(random, 12);
+    for (const auto specials : {SpecialTokens::kAsTokens, SpecialTokens::kAsText}) {
+      EXPECT_EQ(Parts(tokens, text, specials), SlowParts(tokens, text, specials)) << text;
+    }
+  }
 }
 
 TEST(AddedTokens, SpecialOnesAreTextWhereTheyShallNotBeParsed) {

@@ -31,12 +31,15 @@ std::string Unmark(std::string_view token, const UnmarkStep& step, bool is_first
   }
 }
 
+// The bytes of all tokens are stored, and must be in proportion to the file.
+size_t MaxTokenBytes(size_t piece_bytes) { return 16 * piece_bytes + 256; }
+
 struct Apply {
   std::string token;
   bool is_first;
+  RegexWork& work;
 
   Result<std::string> operator()(const ReplaceStep& step) const {
-    RegexWork work(token.size());
     KVICK_ASSIGN_OR_RETURN(NormalizedText text, ReplaceMatches(token, step, work));
     return std::move(text.text);
   }
@@ -57,10 +60,16 @@ struct Apply {
 
 }  // namespace
 
-Result<std::string> Decoder::TokenBytes(std::string_view piece, bool is_first) const {
+Result<std::string> Decoder::TokenBytes(std::string_view piece, bool is_first,
+                                        RegexWork& work) const {
   std::string token(piece);
   for (const DecoderStep& step : steps) {
-    KVICK_ASSIGN_OR_RETURN(token, std::visit(Apply{token, is_first}, step));
+    KVICK_ASSIGN_OR_RETURN(token, std::visit(Apply{std::move(token), is_first, work}, step));
+    if (token.size() > MaxTokenBytes(piece.size())) {
+      return Fail(ErrorCode::kExhausted,
+                  "the tokenizer's decoder: expected at most {} bytes of a token of {}, got {}",
+                  MaxTokenBytes(piece.size()), piece.size(), token.size());
+    }
   }
   return token;
 }

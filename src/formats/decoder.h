@@ -37,8 +37,9 @@ struct Decoder {
   std::string strip_content;    ///< one character
   size_t max_start_strips = 0;  ///< so many of it are removed at the start of a text
 
-  // The bytes of one token. Errors  exhausted: an expression needs too much work
-  Result<std::string> TokenBytes(std::string_view piece, bool is_first) const;
+  // The bytes of one token. Errors  exhausted: an expression needs more than `work`, or a step
+  // makes the token too large
+  Result<std::string> TokenBytes(std::string_view piece, bool is_first, RegexWork& work) const;
 
   // Whether a token at the start of a text gives other bytes than elsewhere.
   bool HasFirstToken() const;

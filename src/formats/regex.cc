@@ -16,14 +16,19 @@ namespace {
 constexpr size_t kMaxPatternBytes = size_t{64} << 10;
 constexpr int kMaxNesting = 200;
 
-// Steps of the first try of a search; a search that needs more is repeated with twice as many. So
-// most searches are charged little, and none is charged more than some four times what it needs.
+// Steps of the first try of a search, which is free; one that needs more is repeated with twice as
+// many. So none is charged more than some four times what it needs.
 constexpr uint64_t kFirstSteps = 64;
 constexpr uint64_t kBaseSteps = 1'000'000, kStepsPerByte = 256;
 
-constexpr std::chrono::seconds kBaseTime{5};
-constexpr std::chrono::microseconds kTimePerByte{20};
-constexpr uint32_t kSearchesPerClock = 256;
+constexpr std::chrono::seconds kBaseTime{2};
+constexpr std::chrono::microseconds kTimePerByte{10};
+constexpr uint32_t kStartsPerClock = 16;
+
+// A callout before the expression, at each start of a match: only there a search can be stopped
+// that scans ahead without backtracking. The option, which is off anyway, keeps the expression
+// apart from it: its first character repeats nothing, all its alternatives follow.
+constexpr std::string_view kStartCallout = "(?{})(?-i)";
 
 // Entries of some 40 bytes; a repeated character class takes one for each character.
 constexpr uint64_t kBaseStackEntries = 100'000, kStackEntriesPerByte = 8;
@@ -106,11 +111,15 @@ tl::unexpected<Error> WorkExhausted() {
 }  // namespace
 
 struct RegexWork::Buffers {
-  explicit Buffers(unsigned max_stack_entries)
+  Buffers(RegexWork& work, unsigned max_stack_entries)
       : region(onig_region_new()), param(onig_new_match_param()) {
     if (param == nullptr) return;
     onig_initialize_match_param(param);
     onig_set_match_stack_limit_size_of_match_param(param, max_stack_entries);
+    onig_set_progress_callout_of_match_param(param, [](OnigCalloutArgs*, void* user_data) -> int {
+      return static_cast<RegexWork*>(user_data)->StartMatch() ? ONIG_CALLOUT_SUCCESS : ONIG_ABORT;
+    });
+    onig_set_callout_user_data_of_match_param(param, &work);
   }
   ~Buffers() {
     if (region != nullptr) onig_region_free(region, 1);
@@ -134,7 +143,7 @@ Status RegexWork::AllocateBuffers() {
   if (!buffers_) {
     const uint64_t entries = kBaseStackEntries + kStackEntriesPerByte * text_bytes_;
     buffers_ = std::make_unique<Buffers>(
-        static_cast<unsigned>(std::min<uint64_t>(entries, std::numeric_limits<int>::max())));
+        *this, static_cast<unsigned>(std::min<uint64_t>(entries, std::numeric_limits<int>::max())));
   }
   if (buffers_->region != nullptr && buffers_->param != nullptr) return {};
   return Fail(ErrorCode::kExhausted, "cannot allocate memory for regular expressions");
@@ -146,11 +155,9 @@ Status RegexWork::Spend(uint64_t steps) {
   return {};
 }
 
-Status RegexWork::CheckTime() {
-  if (++num_searches_ % kSearchesPerClock != 0) return {};
-  if (std::chrono::steady_clock::now() > deadline_) return WorkExhausted();
-  return {};
-}
+bool RegexWork::HasTime() const { return std::chrono::steady_clock::now() <= deadline_; }
+
+bool RegexWork::StartMatch() { return ++num_starts_ % kStartsPerClock != 0 || HasTime(); }
 
 struct Regex::Compiled {
   explicit Compiled(OnigRegex r) : regex(r) {}
@@ -168,7 +175,7 @@ Result<Regex> Regex::Compile(std::string_view pattern) {
   }
   OnigRegex regex = nullptr;
   OnigErrorInfo info{};
-  const std::string source = WithSymbolsInPunct(pattern);
+  const std::string source = std::string(kStartCallout) + WithSymbolsInPunct(pattern);
   const int code = onig_new(&regex, Bytes(source), Bytes(source) + source.size(), ONIG_OPTION_NONE,
                             ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
   if (code != ONIG_NORMAL) {
@@ -211,31 +218,34 @@ Status Regex::FindAll(std::string_view text, RegexWork& work,
 
 // Leaves what it found in the region of `work`: its first entry is the match, if there is one.
 Status Regex::Search(std::string_view text, size_t from, RegexWork& work) const {
-  KVICK_RETURN_IF_ERROR(work.CheckTime());
-  OnigMatchParam* param = work.buffers_->param;
+  const OnigUChar *begin = Bytes(text), *end = begin + text.size();
   OnigRegion* region = work.buffers_->region;
+  OnigMatchParam* param = work.buffers_->param;
+  KVICK_RETURN_IF_ERROR(work.Spend(1));
   for (uint64_t steps = kFirstSteps;; steps *= 2) {
-    KVICK_RETURN_IF_ERROR(work.Spend(steps));
     onig_set_retry_limit_in_match_of_match_param(param, steps);
     onig_set_retry_limit_in_search_of_match_param(param, steps);
     onig_region_clear(region);
-    const OnigUChar *begin = Bytes(text), *end = begin + text.size();
     const int result = onig_search_with_param(compiled_->regex, begin, end, begin + from, end,
                                               region, ONIG_OPTION_NONE, param);
     if (result >= 0) return {};
-    if (result == ONIG_MISMATCH) {
-      onig_region_clear(region);
-      return {};
+    switch (result) {
+      case ONIG_MISMATCH:
+        onig_region_clear(region);
+        return {};
+      case ONIG_ABORT:
+      case ONIGERR_MATCH_STACK_LIMIT_OVER:
+      case ONIGERR_MEMORY:
+        return WorkExhausted();
+      case ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER:
+      case ONIGERR_RETRY_LIMIT_IN_MATCH_OVER:
+        break;
+      default:
+        return Fail(ErrorCode::kUnsupported, "cannot match the tokenizer's regular expression: {}",
+                    OnigMessage(result, nullptr));
     }
-    if (result == ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER ||
-        result == ONIGERR_RETRY_LIMIT_IN_MATCH_OVER) {
-      continue;
-    }
-    if (result == ONIGERR_MATCH_STACK_LIMIT_OVER || result == ONIGERR_MEMORY) {
-      return WorkExhausted();
-    }
-    return Fail(ErrorCode::kUnsupported, "cannot match the tokenizer's regular expression: {}",
-                OnigMessage(result, nullptr));
+    KVICK_RETURN_IF_ERROR(work.Spend(2 * steps));
+    if (!work.HasTime()) return WorkExhausted();
   }
 }
 

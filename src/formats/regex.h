@@ -22,7 +22,7 @@ struct TextSpan {
 // Expressions come from files, and one that backtracks must not hang the process.
 //
 // Backtracking steps are limited in proportion to the text, which gives the same answer on every
-// machine. Scanning ahead without backtracking is not counted; it is limited by time, some hundred
+// machine. Scanning ahead without backtracking is not counted; it is limited by time, some fifty
 // times what the expressions in use need.
 class RegexWork {
  public:
@@ -40,13 +40,15 @@ class RegexWork {
   Status AllocateBuffers();
   // Errors  exhausted: the steps are used up
   Status Spend(uint64_t steps);
-  // Errors  exhausted: the time is over. Looks at the clock every few hundred calls.
-  Status CheckTime();
+  bool HasTime() const;
+  // Called wherever a match may begin. Returns whether there is time: looks at the clock every few
+  // calls.
+  bool StartMatch();
 
   size_t text_bytes_;
   uint64_t steps_left_;
   std::chrono::steady_clock::time_point deadline_;
-  uint32_t num_searches_ = 0;
+  uint32_t num_starts_ = 0;
   std::unique_ptr<Buffers> buffers_;
 };
 

@@ -87,6 +87,25 @@ TEST(Regex, EndlessBacktrackingIsAnError) {
   }
 }
 
+// Each start in the second half scans to the end of the text. None of that is backtracking, and one
+// search does it all.
+TEST(Regex, EndlessScanningIsAnError) {
+  const std::string text = std::string(100'000, 'c') + std::string(200'000, 'a');
+  const auto matches = TryFindAll("cx|a[^b]*b", text);
+  ASSERT_FALSE(matches.has_value());
+  EXPECT_EQ(matches.error().code, ErrorCode::kExhausted) << matches.error().message;
+}
+
+// An expression is compiled with a prefix, which must not become a part of it.
+TEST(Regex, TheFirstCharacterHasNothingBeforeIt) {
+  EXPECT_EQ(testing::ErrorOf(Regex::Compile("*a")).code, ErrorCode::kCorrupt);
+  EXPECT_EQ(testing::ErrorOf(Regex::Compile("{2}")).code, ErrorCode::kCorrupt);
+  EXPECT_EQ(FindAll("a|B|^c", "cab"), (Matches{"c", "a"}));
+  EXPECT_EQ(FindAll("(?i)a|B", "cab"), (Matches{"a", "b"}));
+  EXPECT_EQ(FindAll("(?x)a | b # both", "ab"), (Matches{"a", "b"}));
+  EXPECT_EQ(FindAll(R"((a)\1|\Gb)", "baab"), (Matches{"b", "aa", "b"}));
+}
+
 // No single search is expensive; all of them together are.
 TEST(Regex, WorkIsLimitedForTheWholeText) {
   const auto matches = TryFindAll("(?:a*b)|a", std::string(100'000, 'a'));

@@ -1,6 +1,7 @@
 #include "formats/tokenizer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -87,8 +88,9 @@ Result<Tokenizer> Tokenizer::Create(TokenizerData data) {
   tokenizer.cuts_at_markers_ = CanCutAtMarkers(tokenizer.vocabulary_, data);
   tokenizer.normalizer_ = Normalizer(std::move(data.normalizer));
   tokenizer.pretokenizer_ = PreTokenizer(std::move(data.pretokenizer));
+  KVICK_RETURN_IF_ERROR(tokenizer.NormalizeAddedTokens(data.added_tokens));
   KVICK_RETURN_IF_ERROR(tokenizer.SetDecoder(data));
-  KVICK_RETURN_IF_ERROR(tokenizer.SetAddedTokens(data.added_tokens));
+  KVICK_RETURN_IF_ERROR(tokenizer.SetAddedTokens(std::move(data.added_tokens)));
   tokenizer.bos_id_ = data.bos_id;
   tokenizer.eos_ids_ = std::move(eos_ids);
   tokenizer.prefix_ids_ = std::move(data.prefix_ids);
@@ -96,20 +98,31 @@ Result<Tokenizer> Tokenizer::Create(TokenizerData data) {
   return tokenizer;
 }
 
-Status Tokenizer::SetAddedTokens(const std::vector<AddedToken>& tokens) {
-  std::vector<AddedToken> as_typed, normalized;
-  for (const AddedToken& token : tokens) {
-    if (!token.normalized) {
-      as_typed.push_back(token);
-      continue;
-    }
-    RegexWork work(token.content.size());
-    KVICK_ASSIGN_OR_RETURN(NormalizedText text, normalizer_.Normalize(token.content, work));
-    normalized.push_back(token);
-    normalized.back().content = std::move(text.text);
+// What is looked for in a normalized text, and decoded, is the normal form.
+Status Tokenizer::NormalizeAddedTokens(std::vector<AddedToken>& tokens) {
+  size_t num_bytes = 0;
+  for (const AddedToken& token : tokens) num_bytes += token.content.size();
+  RegexWork work(num_bytes);
+  for (AddedToken& token : tokens) {
+    if (!token.normalized) continue;
+    KVICK_ASSIGN_OR_RETURN(NormalizedText normal, normalizer_.Normalize(token.content, work));
+    KVICK_RETURN_IF_ERROR(CheckAddedTokenSize(token.id, normal.text.size()));
+    if (normal.text == token.content) continue;
+    token.content = std::move(normal.text);
+    normal_forms_[token.id] = token.content;
   }
-  KVICK_ASSIGN_OR_RETURN(added_tokens_, AddedTokenFinder::Create(std::move(as_typed)));
-  KVICK_ASSIGN_OR_RETURN(normalized_added_tokens_, AddedTokenFinder::Create(std::move(normalized)));
+  return {};
+}
+
+Status Tokenizer::SetAddedTokens(std::vector<AddedToken> tokens) {
+  const auto normalized = std::ranges::stable_partition(
+      tokens, [](const AddedToken& token) { return !token.normalized; });
+  std::vector<AddedToken> in_normalized(std::move_iterator(normalized.begin()),
+                                        std::move_iterator(normalized.end()));
+  tokens.erase(normalized.begin(), normalized.end());
+  KVICK_ASSIGN_OR_RETURN(added_tokens_, AddedTokenFinder::Create(std::move(tokens)));
+  KVICK_ASSIGN_OR_RETURN(normalized_added_tokens_,
+                         AddedTokenFinder::Create(std::move(in_normalized)));
   return {};
 }
 
@@ -117,25 +130,26 @@ Status Tokenizer::SetAddedTokens(const std::vector<AddedToken>& tokens) {
 // UTF-8 of it, it was never spelled byte by byte.
 Status Tokenizer::SetDecoder(TokenizerData& data) {
   decoder_ = std::move(data.decoder);
+  size_t num_bytes = 0;
+  for (const std::string& piece : vocabulary_.pieces()) num_bytes += piece.size();
+  RegexWork work(num_bytes);
   token_bytes_.resize(vocabulary_.pieces().size());
   for (int32_t id = 0; id < vocabulary_.size(); ++id) {
     if (!IsText(id)) continue;
     KVICK_ASSIGN_OR_RETURN(token_bytes_[id],
-                           decoder_.TokenBytes(vocabulary_.pieces()[id], /*is_first=*/false));
+                           decoder_.TokenBytes(Spelling(id), /*is_first=*/false, work));
   }
   for (const AddedToken& token : data.added_tokens) {
     if (!vocabulary_.Contains(token.id) || !IsText(token.id)) continue;
-    std::string spelled = token.content;
-    if (token.normalized) {
-      RegexWork work(spelled.size());
-      KVICK_ASSIGN_OR_RETURN(NormalizedText text, normalizer_.Normalize(spelled, work));
-      spelled = std::move(text.text);
-    }
     std::string& bytes = token_bytes_[token.id];
-    KVICK_ASSIGN_OR_RETURN(bytes, decoder_.TokenBytes(spelled, /*is_first=*/false));
-    if (!data.decodes_added_tokens || !IsUtf8(bytes)) bytes = token.content;
+    if (!data.decodes_added_tokens || !IsUtf8(bytes)) bytes = vocabulary_.pieces()[token.id];
   }
   return {};
+}
+
+const std::string& Tokenizer::Spelling(int32_t id) const {
+  const auto normal = normal_forms_.find(id);
+  return normal != normal_forms_.end() ? normal->second : vocabulary_.pieces()[id];
 }
 
 bool Tokenizer::IsText(int32_t id) const {
@@ -143,19 +157,41 @@ bool Tokenizer::IsText(int32_t id) const {
   return type == TokenType::kNormal || type == TokenType::kByte || type == TokenType::kUserDefined;
 }
 
-Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, EncodeOptions options) const {
+// What one text may use while it is encoded, and its ids so far. A step may add something to each
+// stretch between added tokens, so that what it makes of all of them is limited too.
+struct Tokenizer::Encoding {
+  explicit Encoding(size_t text_bytes)
+      : work(text_bytes), bytes_left(4 * MaxRewrittenBytes(text_bytes)) {}
+
+  // Errors  exhausted: `num_bytes`, made of a stretch, are too many
+  Status Spend(size_t num_bytes) {
+    if (num_bytes > bytes_left) {
+      return Fail(ErrorCode::kExhausted, "the tokenizer's steps make the text too large");
+    }
+    bytes_left -= num_bytes;
+    return {};
+  }
+
+  RegexWork work;
+  size_t bytes_left;
   std::vector<int32_t> ids;
+};
+
+Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, EncodeOptions options) const {
+  Encoding encoding(text.size());
+  std::vector<int32_t>& ids = encoding.ids;
   if (options.add_special) ids = prefix_ids_;
   const SpecialTokens specials =
       options.parse_special ? SpecialTokens::kAsTokens : SpecialTokens::kAsText;
-  RegexWork work(text.size());
   for (const auto& part : added_tokens_.Find(text, specials)) {
     if (part.id != kNoToken) {
       ids.push_back(part.id);
       continue;
     }
     const std::string_view stretch = text.substr(part.begin, part.end - part.begin);
-    KVICK_ASSIGN_OR_RETURN(NormalizedText normalized, normalizer_.Normalize(stretch, work));
+    KVICK_ASSIGN_OR_RETURN(NormalizedText normalized,
+                           normalizer_.Normalize(stretch, encoding.work));
+    KVICK_RETURN_IF_ERROR(encoding.Spend(normalized.text.size()));
     const bool at_start = part.begin == 0 && normalized.keeps_start;
     for (const auto& inner : normalized_added_tokens_.Find(normalized.text, specials)) {
       if (inner.id != kNoToken) {
@@ -164,19 +200,20 @@ Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, EncodeOpti
       }
       const std::string_view rest =
           std::string_view(normalized.text).substr(inner.begin, inner.end - inner.begin);
-      KVICK_RETURN_IF_ERROR(EncodeStretch(rest, at_start && inner.begin == 0, work, ids));
+      KVICK_RETURN_IF_ERROR(EncodeStretch(rest, at_start && inner.begin == 0, encoding));
     }
   }
   if (options.add_special) ids.insert(ids.end(), suffix_ids_.begin(), suffix_ids_.end());
-  return ids;
+  return std::move(ids);
 }
 
-Status Tokenizer::EncodeStretch(std::string_view stretch, bool at_start, RegexWork& work,
-                                std::vector<int32_t>& ids) const {
+Status Tokenizer::EncodeStretch(std::string_view stretch, bool at_start, Encoding& encoding) const {
   PreTokenizer::Pieces pieces{std::string(stretch), {{0, stretch.size()}}, at_start};
-  KVICK_RETURN_IF_ERROR(pretokenizer_.Split(pieces, work));
+  KVICK_RETURN_IF_ERROR(pretokenizer_.Split(pieces, encoding.work));
+  KVICK_RETURN_IF_ERROR(encoding.Spend(pieces.text.size()));
   for (const TextSpan& span : pieces.spans) {
-    EncodePiece(std::string_view(pieces.text).substr(span.begin, span.end - span.begin), ids);
+    EncodePiece(std::string_view(pieces.text).substr(span.begin, span.end - span.begin),
+                encoding.ids);
   }
   return {};
 }
@@ -212,8 +249,9 @@ std::string_view Detokenizer::Append(int32_t id) {
   std::string_view bytes = tokenizer_.TokenBytes(id);
   const bool is_first = std::exchange(is_first_, false);
   if (is_first && decoder.HasFirstToken()) {
-    const std::string& piece = tokenizer_.vocabulary_.pieces()[id];
-    if (Result<std::string> first = decoder.TokenBytes(piece, /*is_first=*/true)) {
+    const std::string& spelling = tokenizer_.Spelling(id);
+    RegexWork work(spelling.size());
+    if (Result<std::string> first = decoder.TokenBytes(spelling, /*is_first=*/true, work)) {
       bytes = bytes_ = *std::move(first);
     }
   }

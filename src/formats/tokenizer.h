@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -30,7 +31,8 @@ struct EncodeOptions {
 // Move-only; const functions are safe to call from several threads.
 class Tokenizer {
  public:
-  // Errors  corrupt: the data contradict themselves;  unsupported: see AddedTokenFinder
+  // Errors  corrupt: the data contradict themselves;  unsupported: see AddedTokenFinder;
+  //         exhausted: a step makes a token too large or needs too much work
   static Result<Tokenizer> Create(TokenizerData data);
 
   // Errors  exhausted: a regular expression or a replacement of the tokenizer needs too much time
@@ -59,11 +61,13 @@ class Tokenizer {
 
   explicit Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
 
-  Status SetAddedTokens(const std::vector<AddedToken>& tokens);
+  Status NormalizeAddedTokens(std::vector<AddedToken>& tokens);
   Status SetDecoder(TokenizerData& data);
+  Status SetAddedTokens(std::vector<AddedToken> tokens);
+  const std::string& Spelling(int32_t id) const;
   bool IsText(int32_t id) const;
-  Status EncodeStretch(std::string_view stretch, bool at_start, RegexWork& work,
-                       std::vector<int32_t>& ids) const;
+  struct Encoding;
+  Status EncodeStretch(std::string_view stretch, bool at_start, Encoding& encoding) const;
   void EncodePiece(std::string_view piece, std::vector<int32_t>& ids) const;
 
   Vocabulary vocabulary_;
@@ -74,7 +78,8 @@ class Tokenizer {
   std::variant<ScoreEncoder, RankEncoder> encoder_;
   bool cuts_at_markers_ = false;
   Decoder decoder_;
-  std::vector<std::string> token_bytes_;  // what each token adds to a text
+  std::vector<std::string> token_bytes_;                   // what each token adds to a text
+  std::unordered_map<int32_t, std::string> normal_forms_;  // of added tokens, where they differ
   std::optional<int32_t> bos_id_;
   std::vector<int32_t> eos_ids_, prefix_ids_, suffix_ids_;
 };

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kKnown =
     "BertProcessing, ByteLevel, RobertaProcessing, Sequence or TemplateProcessing";
+constexpr size_t kMaxTokensAround = 1024;
 constexpr IntRange kIds{0, std::numeric_limits<int32_t>::max()};
 
 // Appends the ids that a TemplateProcessing gives to the special token that it calls `name`.
@@ -50,6 +51,11 @@ Status ReadTemplate(const JsonMembers& step, TokenizerData& data) {
     KVICK_ASSIGN_OR_RETURN(const std::string name,
                            JsonMembers(*token, part.Label("SpecialToken")).String("id"));
     KVICK_RETURN_IF_ERROR(AppendTemplateIds(step, name, num_texts > 0 ? suffix : prefix));
+    if (prefix.size() + suffix.size() > kMaxTokensAround) {
+      return Fail(ErrorCode::kUnsupported,
+                  "{}: expected at most {} tokens around the text, got more", step.Label("single"),
+                  kMaxTokensAround);
+    }
   }
   if (num_texts != 1) {
     return Fail(ErrorCode::kUnsupported, "{}: expected one Sequence, got {}", step.Label("single"),
