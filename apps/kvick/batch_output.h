@@ -28,7 +28,7 @@ class ResultFile {
   // with kResume one that holds no results.
   static Result<ResultFile> Open(const std::string& path, OutputStart start, int input_fd);
 
-  // Errors: io; a line that was begun is cut off again, where that is possible.
+  // Errors: io; an incomplete line is removed again if the output is a file.
   Status Append(std::string_view lines);
   // With kResume: what was there.
   const WrittenResults& written() const { return written_; }
