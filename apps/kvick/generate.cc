@@ -1,4 +1,4 @@
-// kvick generate: completes one prompt, or a few side by side.
+// kvick generate: completes one prompt or a few.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -256,7 +256,7 @@ Status RunGenerate(const GenerateOptions& options) {
 }
 
 void AddPromptOptions(CLI::App& app, GenerateOptions& options) {
-  AddTexts(app, "-p,--prompt", options.prompts, "a prompt; give -p again for more, side by side");
+  AddTexts(app, "-p,--prompt", options.prompts, "a prompt; give -p again for more of them");
   app.add_option("-f,--file", options.prompt_file,
                  "read the prompt from a file (UTF-8; - is stdin), without the end of its last "
                  "line; CR LF counts as LF")
@@ -286,9 +286,9 @@ void AddSamplingOptions(CLI::App& app, GenerateRequest& request, int64_t& seed) 
                  "keep tokens at least this likely, relative to the best one")
       ->transform(RealFrom(0, 1))
       ->capture_default_str();
-  app.add_option("--repeat-penalty", sampling.repetition_penalty,
-                 "penalty for tokens of the text: positive logits are divided by it, negative ones "
-                 "multiplied")
+  app.add_option(
+         "--repeat-penalty", sampling.repetition_penalty,
+         "penalty for tokens that occurred: divides positive logits, multiplies negative ones")
       ->transform(RealFrom(0.01, 100))
       ->capture_default_str();
   app.add_option("-s,--seed", seed, "seed of the sampling; the same seed gives the same text")

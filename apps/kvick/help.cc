@@ -94,7 +94,8 @@ std::string UsageLine(const CLI::App& app, const std::string& name) {
   line += has_verbs ? " VERB [options]" : " [options]";
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) continue;
-    const std::string word = option->get_name(true, false);
+    const bool is_hidden = option->get_group().empty();  // get_name() says nothing of these
+    const std::string word = is_hidden ? option->get_single_name() : option->get_name(true, false);
     line += option->get_required() ? " " + word : " [" + word + "]";
   }
   return line + "\n";

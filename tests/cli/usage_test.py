@@ -21,6 +21,11 @@ class HelpTest(CliTest):
                 self.assertRegex(text, rf"\A[A-Z][^\n]+\.\n\nExample: kvick {' '.join(verb)} ")
                 self.assertLess(text.index("Example: "), text.index("Usage: "))
 
+    def test_help_names_what_may_stand_without_an_option(self):
+        self.assertIn("Usage: kvick generate [options] [MODEL] [PROMPT]\n", self.help_of("generate"))
+        self.assertIn("Usage: kvick tokenize [options] [MODEL] [PROMPT]\n", self.help_of("tokenize"))
+        self.assertIn("Usage: kvick inspect [options] MODEL\n", self.help_of("inspect"))
+
     def test_help_says_ranges_and_defaults_as_people_write_them(self):
         text = self.help_of("generate")
         for entry in [r"-t, --threads N .*1 to 1024", r"-c, --ctx-size N .*at least 1",
