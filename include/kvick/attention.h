@@ -13,7 +13,7 @@
 
 namespace kvick {
 
-// An implementation of the kernels. Results are equal to the bit within one, not among them.
+// An implementation of the kernels. Results have the same bits within one, not between two.
 struct IsaInfo {
   std::string_view name;  ///< a value of `isa` options: "amx", "avx512", "avx2", "scalar", ...
   std::string_view description;

@@ -120,8 +120,8 @@ struct EngineOptions {
   int64_t batch_tokens = 512;  ///< token budget of a step; max_sequences if that is more
   PrefixReuse prefix_reuse = PrefixReuse::kOn;
   std::optional<DType> kv_dtype{};  ///< nullopt: the type of the weights; bf16 if quantized
-  std::optional<KvBacking>
-      backing{};                    ///< nullopt: up front if context_tokens or cache_bytes is set
+  // nullopt: kUpFront if context_tokens or cache_bytes is set.
+  std::optional<KvBacking> backing{};
   KvFill fill = KvFill::kAsMapped;  ///< for tests
   std::string_view isa = "auto";    ///< a name of KnownIsas(); read during Create
   int num_threads = 0;              ///< 0: the cores that the process may use; at most 1,024
@@ -164,16 +164,16 @@ enum class ShutdownMode {
 //
 // Threads  the engine has one thread, which sleeps when there is nothing to do; its methods may be
 //          called from any thread
-// fork     the child has no such thread: there, Submit and Generate of an engine of the parent
-// fail,
-//          its other methods and its destructor return at once, and its memory is not freed. A new
-//          engine works
+// fork     the child process does not have this thread. In the child, Submit and Generate of an
+//          engine of the parent fail;
+//          its other methods and its destructor return at once, and its memory is not freed.
+//          An engine that the child creates works
 class Engine {
  public:
   // With context_tokens = 0 the context is that of the model, or less if memory is insufficient:
   // what fits into half of the available memory / max_sequences, or into cache_bytes.
-  // `model` must outlive the engine. If a callback destroys the engine, it must outlive the last
-  // on_finish.
+  // `model` must outlive the engine. If a callback destroys the engine, `model` must outlive the
+  // last on_finish.
   // Errors  invalid_argument, unsupported: an option out of range;
   //         exhausted: insufficient memory or no thread; the message says what would fit
   static Result<std::unique_ptr<Engine>> Create(const Model& model, const EngineOptions& options);
@@ -184,10 +184,10 @@ class Engine {
   ~Engine();
 
   // Appends a request to the queue.
-  // Errors  invalid_argument: an empty prompt, one longer than the context, a token or an option
-  // out
-  //         of range, a stop string that is empty or has no tokenizer;
-  //         exhausted: more blocks than the cache has; the message says how many;
+  // Errors  invalid_argument: an empty prompt, a prompt longer than the context;
+  //         a token or an option out of range;
+  //         an empty stop string, any stop string for a model without a tokenizer;
+  //         exhausted: more blocks than the cache has; the message says how many it needs;
   //         cancelled: the engine is shut down, or belongs to the parent process
   Result<RequestId> Submit(GenerateRequest request, RequestCallbacks callbacks = {});
   // Ends a request before its next step. Has no effect on a finished request.

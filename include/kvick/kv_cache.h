@@ -86,7 +86,7 @@ struct PrefixMatch {
   int64_t num_evictable_blocks = 0;  ///< of the matching blocks, those that no sequence holds
 };
 
-// Counts since the creation of the cache, but for the last two.
+// Counts since the creation of the cache, except the last two.
 //
 //   num_indexed_blocks = added - superseded - evicted - detached
 struct PrefixStats {
@@ -164,10 +164,10 @@ class KvCache {
 
   // An empty sequence. Holds no block before its first Reserve.
   SequenceId CreateSequence();
-  // A sequence that starts with the longest cached prefix of `tokens`; Length says how many tokens
-  // that is. Tokens are compared, down to a single one. To compute the logits of the last token,
-  // pass all but the last. Copies and evicts nothing. Cost    for each block, a binary search among
-  // the cached blocks that may follow
+  // A sequence that starts with the longest cached prefix of `tokens`, compared token by token;
+  // Length says how long it is. To compute the logits of the last token, pass all but the last.
+  // Copies and evicts nothing.
+  // Cost    for each block, a binary search among the cached blocks that may follow
   SequenceId CreateSequence(const PrefixScope& scope, std::span<const int32_t> tokens);
   // What CreateSequence would find. Creates, holds and counts nothing.
   PrefixMatch FindPrefix(const PrefixScope& scope, std::span<const int32_t> tokens) const;

@@ -35,9 +35,9 @@ struct KvLayout {
   int64_t layer_stride = 0;
   int64_t block_stride = 0;  ///< also the size of a block
 
-  // Errors  invalid_argument: a number is not positive, dtype is not f32, f16 or bf16, or a block
-  // is
-  //         larger than 2^62 bytes
+  // Errors  invalid_argument: a number is not positive;
+  //         dtype is not f32, f16 or bf16;
+  //         a block is larger than 2^62 bytes
   static Result<KvLayout> Create(const KvConfig& config);
 
   // Keys and values of one token in all layers: 2 * L * K * D * element bytes.

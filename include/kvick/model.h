@@ -30,8 +30,8 @@ struct ModelInfo {
   int64_t max_positions = 0;         ///< tokens
   DType weight_dtype = DType::kF32;  ///< of the attention matrices
   std::optional<int32_t> bos_id;
-  std::vector<int32_t>
-      eos_ids;  ///< any of them ends a completion; ascending, all in the vocabulary
+  // Any of them ends a completion. Ascending, all in the vocabulary.
+  std::vector<int32_t> eos_ids;
 
   // The configuration of a cache for this model, in `dtype`. The caller sets its blocks and memory.
   KvConfig KvGeometry(DType dtype) const;
@@ -52,8 +52,8 @@ class Model {
   // Opens a GGUF file or a Hugging Face folder. The weights stay in the mapped files, which must
   // not change while the model is open.
   //
-  // A missing, unsupported or damaged tokenizer is no error here: token ids need none. What is
-  // wrong with it is the result of tokenizer_status(), Encode and Decode.
+  // A missing, unsupported or damaged tokenizer is not an error here, because token ids need none.
+  // Its error is returned by tokenizer_status(), Encode and Decode.
   //
   // Errors  not_found, io
   //         corrupt: a file contradicts itself or its size
@@ -160,8 +160,8 @@ class ModelRunner {
   ~ModelRunner();
 
   // Computes the tokens of all chunks and writes their keys and values to the plans. The caller
-  // commits the plans. Until then no reader of the cache sees anything of them; after an error,
-  // drop them.
+  // commits the plans. Until then the new tokens are not visible in the cache. After an error, drop
+  // the plans.
   //
   // Shapes    logits [rows, vocab_size]: one row a chunk (kLast) or one row a token (kAll), in the
   //           order of `chunks`

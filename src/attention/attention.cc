@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-// Up to kMaxColumns columns of one or some KV heads of one sequence: what a thread works on.
+// Up to kMaxColumns columns of one or more KV heads of one sequence: the unit of work of a thread.
 struct ColumnTask {
   const AttentionQuery* query = nullptr;
   int64_t first_kv_head = 0;
@@ -27,7 +27,7 @@ struct ColumnTask {
   float* out = nullptr;  // row 0 of the sequence, head 0 of the first group; strides as the queries
 };
 
-// Where a thread keeps what it works on.
+// The scratch memory of a thread.
 struct Workspace {
   std::byte* packed_queries = nullptr;
   std::byte* kernel_scratch = nullptr;
@@ -69,7 +69,7 @@ struct Attention::State {
 
 namespace {
 
-// Positions [0, n) that the task's last column sees: its chunks are those of this range.
+// The chunks of a task are those of the positions [0, n) that its last column sees.
 int64_t NumChunks(const ColumnTask& task) {
   const int64_t last_token =
       (task.columns.first + task.columns.num - 1) / task.columns.heads_per_group;
@@ -130,8 +130,9 @@ Status Attention::State::CheckQuery(int64_t layer, const AttentionQuery& query) 
   return {};
 }
 
-// Heads whose rows of a block lie side by side are walked together, where a block alone is a run
-// too short to be read at full speed, as long as every thread has something to do.
+// How many KV heads a task processes together. Their rows of a block are adjacent, so that small
+// blocks, too short to be read at full speed for one head, make longer runs. Only as many as leave
+// every thread something to do.
 int64_t Attention::State::KvHeadsTogether(const AttentionQuery& query, int64_t num_queries) const {
   constexpr int64_t kLongRunBytes = int64_t{64} << 10;
   const KvLayout& layout = query.kv.layout;
@@ -194,7 +195,7 @@ void Attention::State::Prepare(const ColumnTask& task, const Workspace& workspac
   kernel->pack_queries(task.columns, workspace.packed_queries);
 }
 
-// Queries are read from one workspace, the chunk's result lies in the other.
+// Reads the queries from one workspace, and writes the chunk's result to the other.
 void Attention::State::AttendChunk(const ColumnTask& task, int64_t layer, int64_t chunk_idx,
                                    const Workspace& from, const Workspace& to) const {
   ChunkTask chunk;
@@ -241,7 +242,8 @@ void Attention::State::RunTask(const ColumnTask& task, int64_t layer,
   WriteOut(task, workspace);
 }
 
-// Chunks side by side, one a thread, merged in ascending order: the bits of RunTask.
+// Computes chunks in parallel, one per thread, and merges them in ascending order: the same bits as
+// RunTask.
 void Attention::State::RunTaskOnAllThreads(const ColumnTask& task, int64_t layer) const {
   const Workspace& main = workspaces[0];
   Prepare(task, main);

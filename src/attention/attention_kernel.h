@@ -9,20 +9,20 @@
 
 namespace kvick {
 
-// Keys are taken in chunks counted from position 0. Each chunk gives a partial result that is
-// computed in the same way whoever computes it; partials merge in ascending order. 512 positions of
-// a head of 128 in bf16 are 128 KiB of keys and as much of values: they stay in the L2 cache while
-// one group of columns after the other reads them.
+// Keys are read in chunks, counted from position 0. The partial result of a chunk is the same on
+// any thread, and partial results are merged in ascending order. 512 positions of a head of 128 in
+// bf16 are 128 KiB of keys and as much of values: they stay in the L2 cache while one group of
+// columns after the other reads them.
 inline constexpr int64_t kChunkTokens = 512;
 
-// A column is one query head of one new token; those of one KV head stand side by side, the heads
-// of a token together. A kernel call takes up to this many: enough that prefill reads a chunk from
-// memory once in 128 columns, few enough that their accumulators (64 KiB at D = 128) stay in L2.
+// A column is one query head of one new token. The columns of a KV head are ordered by token, then
+// by query head. A kernel call takes up to this many: enough that prefill reads a chunk from memory
+// once for 128 columns, few enough that their accumulators (64 KiB at D = 128) stay in L2.
 inline constexpr int64_t kMaxColumns = 128;
 
 inline constexpr int64_t kMaxHeadDim = 256;
 
-// The columns [first, first + num) of each of some KV heads of one sequence: head by head.
+// Columns [first, first + num) of one or more KV heads of one sequence, head by head.
 // Column c of a KV head is its query head c % heads_per_group of token c / heads_per_group.
 struct QueryColumns {
   const float* q = nullptr;  // [D] of the first token and the first query head
@@ -43,7 +43,7 @@ struct QueryColumns {
 };
 
 // What one chunk contributes: out = sum_s exp(score_s - max) v_s, sum = sum_s exp(score_s - max).
-// What stands at a column that sees nothing of the chunk is not to be read.
+// For a column that sees nothing of the chunk, the values are undefined.
 //
 // Shapes  max, sum [kMaxColumns];  out [kMaxColumns, D]
 // Units   scores and max: natural logarithm, scale applied
@@ -53,7 +53,7 @@ struct PartialResult {
   float* out = nullptr;
 };
 
-// One chunk of some KV heads. Their columns stand one head after the other.
+// One chunk of one or more KV heads. Columns are ordered by head.
 struct ChunkTask {
   const KvView* kv = nullptr;
   int64_t layer = 0;
@@ -76,9 +76,9 @@ struct ChunkTask {
 
 // One implementation. All sizes are bytes, multiples of 64; all buffers are 64-byte aligned.
 //
-// A kernel's promise: a column's partial depends on its query, its visible keys and values, and
-// nothing else, provided that every value of the chunk is finite: on tiles a position that a column
-// does not see, but a neighbour does, meets a weight of exactly 0.
+// Contract: the partial result of a column depends on its query, its visible keys and values, and
+// nothing else, if every value of the chunk is finite. (On tiles, the value of a position that a
+// column does not see, but a neighbour does, is multiplied by a weight of exactly 0.)
 struct AttentionKernel {
   int64_t max_kv_heads;                             // of one task
   int64_t max_columns;                              // of each head, where there are several

@@ -5,13 +5,13 @@
 //   max      = over the visible s: exact in any order
 //   p[s]     = exp(score[s] - max);  sum = tree(lanes of sum_s p[s]), s ascending in steps of 16
 //   out[d]   = sum over s of bf16(p[s]) v[s][d], in tile steps of 32 s (even and odd s apart)
-// A query is the sum of two bf16, each step takes the leading one first, and a key is loaded once
-// for both: a score is the argument of an exponential, and one bf16 is off by up to 2^-8 of sum_d
-// |q k|.
+// A query is the sum of two bf16, because a score is the argument of an exponential, and one bf16
+// is off by up to 2^-8 of sum_d |q k|. Each step takes the leading one first; a key is loaded once
+// for both.
 //
-// In both products a column is a row or a column of the result by itself, whatever stands beside
-// it. A position that a column does not see has p = 0; where no column sees it, its value is not
-// read.
+// In both products a column is one row or one column of the result, which does not depend on the
+// other ones. A position that a column does not see has p = 0; if no column sees it, its value is
+// not read.
 
 #if defined(__x86_64__)
 
@@ -26,7 +26,7 @@
 #include "base/checked_math.h"
 #include "base/dtype.h"
 
-// One vector target: where there are tiles there is AVX-512, and their emulation asks for it too.
+// One vector target: every processor with tiles has AVX-512, and the emulation requires it too.
 #define HWY_BASELINE_TARGETS HWY_AVX3
 #define HWY_COMPILE_ONLY_STATIC
 #include "attention/prefetch-inl.h"
@@ -49,12 +49,12 @@ constexpr int64_t kMaxDimTiles = kMaxHeadDim / kLanes;
 
 using BF16 = uint16_t;
 
-// What lies where in a thread's scratch.
+// The layout of a thread's scratch memory.
 struct Scratch {
   alignas(64) BF16 values[kChunkTokens / kSlotStep][kMaxDimTiles][kSlotStep / 2][kLanes * 2];
   alignas(64) float scores[kGroup][kChunkTokens];
   alignas(64) BF16 weights[kGroup][kChunkTokens];
-  alignas(64) BF16 keys[kSlotTile][kMaxHeadDim];  // where 16 slots do not lie side by side
+  alignas(64) BF16 keys[kSlotTile][kMaxHeadDim];  // where 16 slots are not adjacent
   alignas(64) float score_tile[kSlotTile][kGroup];
   alignas(64) float out_tile[kGroup][kLanes];
 };
@@ -64,10 +64,10 @@ struct Group {
   int64_t first;  // column
   int64_t num;
   int64_t num_seen_by_any;
-  bool is_first;  // of those that see something: it is the one that reads from memory
+  bool is_first;  // of those that see something: it reads from memory, the others from L2
 };
 
-// Packed queries: [group][part][d / 2][16 columns][2], as the B operand wants them.
+// Packed queries: [group][part][d / 2][16 columns][2], the layout of the B operand.
 constexpr int kQueryParts = 2;
 int64_t PartElements(int64_t head_dim) { return head_dim * kGroup; }
 int64_t GroupElements(int64_t head_dim) { return kQueryParts * PartElements(head_dim); }
@@ -94,7 +94,7 @@ int64_t ScratchBytes(int64_t) { return sizeof(Scratch); }
 
 const BF16* AsBF16(const std::byte* data) { return reinterpret_cast<const BF16*>(data); }
 
-// Sixteen consecutive keys, in place where one block holds them all, else copied.
+// Sixteen consecutive keys: in place if one block holds them all, else a copy.
 struct KeyRows {
   const std::byte* data;
   int64_t stride;  // bytes
@@ -118,7 +118,7 @@ KeyRows SixteenKeys(const ChunkTask& task, int64_t slot, Scratch& scratch) {
   return {reinterpret_cast<const std::byte*>(scratch.keys), sizeof(scratch.keys[0])};
 }
 
-// Asks for what is read after slots [slot, slot + num) of the num_slots that are walked.
+// Prefetches what is read after slots [slot, slot + num); num_slots slots are read in all.
 template <Side kSide>
 void PrefetchRows(const ChunkTask& task, int64_t slot, int64_t num, int64_t num_slots) {
   KVICK_CHECK(slot >= 0 && slot < num_slots);
@@ -129,7 +129,7 @@ void PrefetchRows(const ChunkTask& task, int64_t slot, int64_t num, int64_t num_
   }
 }
 
-// Two rows of values as the B operand wants them: [16 of D][2], a row of a tile. Null: zeros.
+// Two rows of values in the layout of the B operand: [16 of D][2], a row of a tile. Null: zeros.
 void InterleaveRows(const BF16* even, const BF16* odd, BF16* out) {
   const hn::Rebind<uint16_t, F32Tag> d16;
   const hn::RebindToUnsigned<F32Tag> d32;
@@ -140,7 +140,7 @@ void InterleaveRows(const BF16* even, const BF16* odd, BF16* out) {
             reinterpret_cast<uint32_t*>(out));
 }
 
-// The elements behind the last whole 16 of a row; zeros behind head_dim.
+// The elements after the last whole 16 of a row; zeros after head_dim.
 void InterleaveTails(const BF16* even, const BF16* odd, int64_t num, BF16* out) {
   alignas(32) BF16 tails[2][kLanes] = {};
   if (even != nullptr) std::copy_n(even, num, tails[0]);
@@ -149,7 +149,7 @@ void InterleaveTails(const BF16* even, const BF16* odd, int64_t num, BF16* out) 
 }
 
 // The chunk's values in pairs of slots: [slot / 2][16 of D][2] of each tile. Slots that no column
-// sees, and elements behind head_dim, are zero.
+// sees, and elements after head_dim, are zero.
 void PackValues(const ChunkTask& task, int64_t num_slots, Scratch& scratch) {
   const int64_t head_dim = task.kv->layout.head_dim;
   const int64_t num_whole = head_dim / kLanes, num_left = head_dim % kLanes;
@@ -177,8 +177,8 @@ void PackValues(const ChunkTask& task, int64_t num_slots, Scratch& scratch) {
   }
 }
 
-// score_tile[s][c] of 16 slots. Tiles: 0 scores; 1, 2 keys and queries of a
-// whole step over head_dim; 3, 4 those of the last, shorter one.
+// score_tile[s][c] of 16 slots. Tiles: 0 scores; 1, 2 keys and queries of a whole step over
+// head_dim; 3, 4 those of the last, shorter step.
 template <class Tiles>
 void ScoreSlots(const KeyRows& keys, const BF16* queries, int64_t head_dim, Scratch& scratch) {
   constexpr int64_t kQueryStride = kGroup * 2 * sizeof(BF16);
@@ -283,7 +283,7 @@ void AttendChunk(const ChunkTask& task, const PartialResult& result) {
       result.sum[first + c] = softmax.sum;
     }
     // Values of all groups, packed once: after the first group's keys, so that memory is read in
-    // the order in which it is asked for.
+    // the order in which it is prefetched.
     if (group.is_first) {
       PackValues(task, task.VisibleHere(task.num_columns - 1), scratch);
     }

@@ -60,14 +60,15 @@ constexpr int64_t kPairBytes = kPair* kElementBytes<kType>;
 template <DType kType>
 constexpr bool kPairIsHalfLine = 2 * kPairBytes<kType> == kLineBytes;
 
-// KV heads that are walked together: blocks of 16 tokens then give runs of 32 KiB (D = 128, bf16).
+// KV heads that are processed together: blocks of 16 tokens then give runs of 32 KiB (D = 128,
+// bf16).
 constexpr int64_t kMaxHeads = 8;
 
 // From a column's scores to the next: not a multiple of 4 KiB, so that columns do not share sets of
-// the first-level cache.
+// the L1 cache.
 constexpr int64_t kScoreStride = kChunkTokens + 16;
 
-// What lies where in a thread's scratch, all f32.
+// The layout of a thread's scratch memory, all f32.
 struct Scratch {
   float* scores;   // [kMaxHeads, kTileColumns, kScoreStride]
   float* out;      // [kMaxHeads, kTileColumns, kMaxHeadDim], in the order of pairs
@@ -194,8 +195,8 @@ void ValueRows(const float* p, const Rows& rows, int64_t padded_dim, float* out)
   }
 }
 
-// Elements in the order of pairs, back to their own. REQUIRES: whole pairs, or another type's
-// order.
+// Copies elements from the order of pairs to their own order. REQUIRES: whole pairs, or a type
+// whose pairs are in order.
 template <DType kType>
 void FromPairs(const float* in, int64_t num, float* out) {
   if constexpr (!kPairIsEvenOdd<kType>) {
@@ -245,7 +246,8 @@ class ColumnTile {
   float* Scores(int64_t head) const { return scratch_.scores + head * kColumns * kScoreStride; }
   float* Out(int64_t head) const { return scratch_.out + head * kColumns * kMaxHeadDim; }
 
-  // Rows that any column sees. Those of the first tile fetch ahead; for others they are near.
+  // Calls body for the rows that any column sees. The first tile prefetches; the others find the
+  // rows in the caches.
   template <Side kSide, class Body>
   void ForEachRows(Body&& body) {
     ForEachRun<kSide>(task_, seen_by_any(), [&](int64_t head, Rows rows) {
@@ -320,7 +322,7 @@ void AttendChunk(const ChunkTask& task, const PartialResult& result) {
   AttendColumns<DType::kF32>(task, result);
 }
 
-// [num][padded_dim] f32 in the order of pairs, zeros behind head_dim.
+// [num][padded_dim] f32 in the order of pairs, zeros after head_dim.
 template <DType kType>
 void PackQueries(const QueryColumns& columns, std::byte* packed) {
   const int64_t padded_dim = PaddedDim(columns.head_dim);

@@ -9,20 +9,20 @@
 
 namespace kvick {
 
-// Rows of keys or values that are read together: short enough that a second pass over them finds
-// them in the first-level cache (4 KiB for a head of 128 in bf16).
+// Rows of keys or values that are read together: few enough that a second pass over them finds them
+// in the L1 cache (4 KiB for a head of 128 in bf16).
 inline constexpr int64_t kRunSlots = 16;
 
-// How many runs ahead of its use a row is asked for: far ahead into the second-level cache, then
-// into the first. A run is a block of the usual size, so what is ahead lies in another place, which
-// no hardware prefetcher can guess.
+// How many runs ahead of its use a row is prefetched: far ahead into L2, then nearer into L1. A run
+// is as long as a block of the usual size, so the next run is elsewhere in memory, where no
+// hardware prefetcher can predict it.
 inline constexpr int64_t kNearRuns = 1;
 inline constexpr int64_t kFarRuns = 4;
 
 enum class Side { kKeys, kValues };
 
-// Where the rows lie that are read kNearRuns and kFarRuns later than others: to be asked for, never
-// read from here.
+// The rows that are read kNearRuns and kFarRuns later than others: addresses to prefetch, never to
+// read.
 struct AheadRows {
   const std::byte* near = nullptr;
   const std::byte* far = nullptr;
@@ -49,10 +49,11 @@ const std::byte* RowAt(const ChunkTask& task, int64_t head, int64_t position) {
                               : task.kv->Value(task.layer, kv_head, position);
 }
 
-// A task's rows are walked run by run, in each head by head: one block's heads lie side by side.
-// Keys of slots [0, num_slots) are followed by their values, and those by the keys of the next
-// chunk. This is the row that is read kRuns runs after that of (head, slot), as if all runs were of
-// kRunSlots: exact for the usual blocks, near enough for others. The row itself where none is.
+// A task reads its rows run by run, and each run head by head, because the heads of a block are
+// adjacent. The keys of slots [0, num_slots) are followed by their values, and those by the keys of
+// the next chunk. Returns the row that is read kRuns runs after that of (head, slot), as if all
+// runs were of kRunSlots: exact for blocks of the usual size, close enough for others. If there is
+// none, returns the row itself.
 template <Side kSide, int64_t kRuns>
 const std::byte* RowAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
   const int64_t next_head = (head + kRuns) % task.num_kv_heads;
@@ -69,16 +70,16 @@ const std::byte* RowAhead(const ChunkTask& task, int64_t head, int64_t slot, int
   return RowAt<kSide>(task, head, task.begin + slot);
 }
 
-// REQUIRES: 0 <= slot < num_slots: the table of blocks is read. Callers check it: in here it would
-// stand in the loop over runs.
+// REQUIRES: 0 <= slot < num_slots, because the block table is read. Callers check it: a check here
+// would be inside the loop over runs.
 template <Side kSide>
 AheadRows RowsAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
   return {RowAhead<kSide, kNearRuns>(task, head, slot, num_slots),
           RowAhead<kSide, kFarRuns>(task, head, slot, num_slots)};
 }
 
-// Calls body(head, Rows) for slots [0, num_slots) of the chunk: at most kRunSlots at once, and of
-// one block.
+// Calls body(head, Rows) for slots [0, num_slots) of the chunk: for at most kRunSlots slots at a
+// time, all of one block.
 template <Side kSide, class Body>
 void ForEachRun(const ChunkTask& task, int64_t num_slots, Body&& body) {
   for (int64_t s = 0; s < num_slots;) {

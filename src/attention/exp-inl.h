@@ -17,7 +17,7 @@ namespace kvick {
 namespace HWY_NAMESPACE {
 
 // e^x for x <= 0, within 2 ulp; 0 where the result would be denormal; NaN where x is NaN. Half the
-// operations of Highway's Exp, which also makes 0 of a NaN and would hide a read of an empty slot.
+// operations of Highway's Exp, which also turns NaN into 0 and would hide a read of an empty slot.
 //
 // Source  Cephes expf: x = n ln 2 + r, |r| <= ln 2 / 2, ln 2 in two parts; a polynomial for e^r
 HWY_INLINE F32Vector ExpOfNonPositive(F32Vector x) {

@@ -19,7 +19,7 @@ struct OnlineSoftmax {
     std::copy_n(chunk.out, head_dim, out);
   }
 
-  // Takes in the next chunk. Not associative: the order of chunks is part of the bits.
+  // Merges the next chunk. Not associative: the bits depend on the order of chunks.
   void Merge(const OnlineSoftmax& chunk, int64_t head_dim) const {
     const float new_max = std::max(*max, *chunk.max);
     const float keep = std::exp(*max - new_max), take = std::exp(*chunk.max - new_max);

@@ -91,7 +91,7 @@ std::string_view IsaDescription(Isa isa) {
     case Isa::kAmx:
       return "bf16 matrix tiles, AVX-512 for other number types";
     case Isa::kAmxEmulated:
-      return "the bits of amx without its instructions, for proofs; slow";
+      return "software emulation of amx: same bits, slow";
     case Isa::kAvx512:
       return "512-bit vectors";
     case Isa::kAvx2:

@@ -14,7 +14,7 @@ namespace kvick {
 // one, and stay within a derived bound of the double-precision reference between two.
 enum class Isa {
   kAmx,          ///< bf16 matrix tiles; every other number type as kAvx512
-  kAmxEmulated,  ///< the bits of kAmx on a machine without it: for tests and proofs, slow
+  kAmxEmulated,  ///< software emulation of kAmx: same bits, slow
   kAvx512,
   kAvx2,
   kScalar,  ///< plain C++: runs anywhere

@@ -13,8 +13,8 @@ namespace kvick {
 // A reference count for each block, and a stack of the free ones.
 //
 // Invariant: a block is free exactly if its count is 0. The stack holds the blocks that were freed;
-// blocks from next_unused_ on have never been used, and are in no list: a pool of any size is made
-// in no time.
+// blocks from next_unused_ on have never been used and are in no list, so that creating a pool
+// takes the same time for any size.
 class BlockPool {
  public:
   // Errors  exhausted: less memory than the tables need

@@ -13,9 +13,9 @@ namespace kvick {
 // How many slots of each block hold a committed token of a sequence, and their sum, kept up to date
 // with every change: reading it costs the same however large the pool is.
 //
-// Sequences that share a block may fill it to different depths: a fork may be truncated. The
-// deepest counts. Only the last block of a sequence can be part-filled, so that a search for the
-// deepest is rare; it is the caller's, who knows the sequences.
+// Sequences that share a block may fill it to different depths, because a fork may be truncated.
+// The deepest counts. Only the last block of a sequence can be part-filled, so that a search for
+// the deepest is rare. The caller makes it: it knows the sequences.
 class FilledSlots {
  public:
   // Errors  exhausted: less memory than the tables need

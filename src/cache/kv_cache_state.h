@@ -16,7 +16,7 @@
 
 namespace kvick {
 
-// The parts that KvCache is the face of, and the steps that touch more than one of them.
+// The parts of a KvCache, and the steps that change more than one of them.
 struct KvCacheState {
   // Errors: as KvCache::Create.
   static Result<std::shared_ptr<KvCacheState>> Create(const KvConfig& config);
@@ -34,8 +34,8 @@ struct KvCacheState {
   void Release(BlockId block);
   // Keeps KvFill::kNan true: clears the slots in which no holder has a token.
   void ClearUnfilledSlots(BlockId block);
-  // Appends the blocks for num_tokens more tokens; where some of them fall into a shared last
-  // block, a copy takes its place. Evicts where it must. Errors: exhausted; nothing has changed.
+  // Appends the blocks for num_tokens more tokens. If the first of them falls into a shared last
+  // block, a copy replaces it. Evicts if needed. Errors: exhausted; nothing has changed.
   Status Grow(BlockTable& table, int64_t num_tokens);
   // Makes the tokens of the open plan part of the sequence.
   void CommitPlan(BlockTable& table);
@@ -49,7 +49,7 @@ struct KvCacheState {
   // `slots` tokens of a sequence, in entry i of its table, are in block `to` and no longer in
   // `from`.
   void MoveFilledSlots(int64_t i, BlockId from, BlockId to, int64_t slots);
-  // The most slots of a block that a sequence fills, which has it in entry i: all do.
+  // The most slots of a block that any sequence fills. All have the block in entry i.
   int64_t DeepestFill(int64_t i, BlockId block) const;
 
   int64_t num_available() const { return pool.num_free() + index.num_evictable(); }

@@ -18,7 +18,7 @@ class KvStorage {
   const KvLayout& layout() const { return layout_; }
   std::byte* base() const { return region_.data(); }
 
-  // The key of a slot; its value is layout().value_offset behind.
+  // The key of a slot; its value is layout().value_offset after it.
   std::byte* Slot(BlockId block, int64_t layer, int64_t kv_head, int64_t slot) const {
     return base() + static_cast<int64_t>(block) * layout_.block_stride +
            layout_.KeyOffset(layer, kv_head, slot);
@@ -26,7 +26,7 @@ class KvStorage {
 
   // Copies slots [0, num_slots) of all layers.
   void CopySlots(BlockId from, BlockId to, int64_t num_slots);
-  // Marks slots [first_slot, block_tokens) as empty: KvFill::kNan writes them over.
+  // Marks slots [first_slot, block_tokens) as empty: KvFill::kNan overwrites them.
   void ClearSlots(BlockId block, int64_t first_slot);
   // Whether ClearSlots would change nothing. Always true without KvFill::kNan.
   bool SlotsAreClear(BlockId block, int64_t first_slot) const;

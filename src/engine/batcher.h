@@ -16,10 +16,10 @@
 
 namespace kvick {
 
-// The engine without its thread: requests go in, and each Step takes all texts one pass further.
-// The same calls in the same order do the same things in the same order.
+// The engine without its thread: each Step runs one forward pass over all running sequences.
+// The same calls in the same order have the same results.
 //
-// Threads  one at a time, but for Check
+// Threads  one at a time, except for Check
 class Batcher {
  public:
   // Errors: as Engine::Create.
@@ -37,7 +37,7 @@ class Batcher {
   bool has_work() const { return !scheduler_.running().empty() || !scheduler_.waiting().empty(); }
   // One forward pass, if there is anything to do. Finished sequences give their blocks back.
   void Step();
-  // Reports the ends since the last call to their callbacks.
+  // Calls on_finish for the sequences that have finished since the last call.
   void ReportEnds();
 
   EngineStats stats() const;

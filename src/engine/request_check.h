@@ -17,9 +17,8 @@ Status CheckPrompt(std::span<const int32_t> prompt, const ModelInfo& info, int64
 // Errors  invalid_argument: not num_tokens * vocab_size
 Status CheckLogitsSize(size_t num_logits, size_t num_tokens, const ModelInfo& info);
 
-// Errors  invalid_argument: as CheckPrompt; an option out of range; an empty stop string, or any
-// stop
-//         string for a model without a tokenizer
+// Errors  invalid_argument: as CheckPrompt; an option out of range; an empty stop string;
+//         any stop string for a model without a tokenizer
 Status CheckRequest(const GenerateRequest& request, const Model& model, int64_t context_tokens);
 
 }  // namespace kvick

@@ -22,9 +22,8 @@ struct SchedulerLimits {
 // Decides which sequences take part in a step, with how many tokens, and gives them blocks.
 //
 //   * Every running sequence gets at least one token in each step. The rest of the token budget
-//   goes
-//     to prompts, the oldest request first. So a long prompt costs others no step, but its chunk
-//     makes each of their steps longer.
+//     goes to prompts, the oldest request first. So a long prompt costs others no step, but its
+//     chunk makes each of their steps longer.
 //   * Waiting sequences are admitted in order of age, none before an older one. Admission checks a
 //     block budget: the blocks for the whole sequence must be available.
 //   * A sequence that starts like another one whose prompt is being computed waits for that prompt.

@@ -30,8 +30,8 @@ struct GgufEntry {
 class GgufFile {
  public:
   // Maps the file. Takes memory for the lists of keys and tensors alone.
-  // Errors: not_found, io; corrupt, also a Git LFS pointer; unsupported: version 1, big-endian, a
-  // later version.
+  // Errors: not_found, io; corrupt, also a Git LFS pointer; unsupported: a version other than 2 or
+  // 3, big-endian.
   // Cost: at most 256 MiB are read, all that may stand before the tensors' bytes.
   static Result<GgufFile> Open(const std::string& path);
   // `bytes` must outlive the file and all moved from it. `source` names them in messages.

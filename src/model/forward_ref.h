@@ -9,8 +9,8 @@
 
 namespace kvick {
 
-// The logits of every position, [T, V], in double precision: no cache, no chunks, no threads. What
-// the real forward is held against. Cost: T passes over all weights, one multiplication at a time.
+// The logits of every position, [T, V], in double precision: no cache, no chunks, no threads. The
+// reference for Forward. Cost: T passes over all weights, one multiplication at a time.
 // REQUIRES: tokens within the vocabulary.
 std::vector<double> ForwardRef(const ModelFile& file, std::span<const int32_t> tokens);
 

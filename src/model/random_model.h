@@ -12,8 +12,8 @@
 
 namespace kvick {
 
-// A Llama whose weights are random numbers, and which has no tokenizer: what speed is measured on
-// needs no training. It lies in memory as a GGUF file would, and is opened like one.
+// A Llama with random weights and without a tokenizer, for measurements of speed. It is a GGUF file
+// in memory, and is opened like one.
 class RandomModel {
  public:
   // The sizes of `config`, and whether the output is the embedding; the rest of it is not read.

@@ -26,14 +26,14 @@
 // tokens is computed at once, which shares loads and hides latency, but never changes what happens
 // to one output.
 //
-// q8_0: a weight is scale * quant, rounded to nothing. On AVX2 the scale is applied later, sum +=
-// scale * (the sum of the products of a block's quants, by FMA in ascending order): a block is then
-// 4 conversions and 5 operations a token instead of 8 and 4. On AVX-512, where it would be 2 and 3
-// instead of 4 and 2, and on scalars, it is applied to the weights.
+// q8_0: a weight is scale * quant, which is exact in f32. On AVX2 the scale is applied later, sum
+// += scale * (the sum of the products of a block's quants, by FMA in ascending order): a block then
+// takes 4 conversions and 5 operations per token instead of 8 and 4. On AVX-512, where it would be
+// 2 and 3 instead of 4 and 2, and on scalars, the scale is applied to the weights.
 //
-// Tried for one token, 1 thread on a Xeon of family 6 model 207, and lost: patches of 1 or 2 rows
-// (up to a quarter slower), of 8 (no difference beyond noise); for q8_0, converting the scales of
-// 16 to 64 blocks at once (a gather: slower, as it touches lines before they have come).
+// Tried without a gain for one token, 1 thread on a Xeon of family 6 model 207: patches of 1 or 2
+// rows (up to a quarter slower), of 8 (no difference beyond noise); for q8_0, converting the scales
+// of 16 to 64 blocks at once (a gather: slower, as it touches lines before they have arrived).
 
 HWY_BEFORE_NAMESPACE();
 namespace kvick::HWY_NAMESPACE {
@@ -48,15 +48,15 @@ constexpr int kMaxTokens = 4;
 constexpr int kMaxRows = 4;
 constexpr int NumRows(int num_tokens) { return std::min(kMaxRows, kSums / num_tokens); }
 
-// How far ahead of its use a weight is asked for. One thread of a 2-core Xeon (family 6 model 207)
-// reads 16.3 GB/s at most; for one token bf16 came at 77 % of that without, 91 % with 1024 or 1536,
-// 88 % with 512 and 80 % with 4096. Once a line and patch;
-// of q8_0, whose blocks are shorter than a line, about twice.
+// How far ahead of its use a weight is prefetched. One thread of a 2-core Xeon (family 6 model 207)
+// reads at most 16.3 GB/s. For one token, bf16 reached 77 % of that without prefetching, 91 % with
+// 1024 or 1536, 88 % with 512 and 80 % with 4096. A patch prefetches each line once; for q8_0,
+// whose blocks are shorter than a line, about twice.
 constexpr int64_t kAheadBytes = 1024;
 
-// The scales of the blocks that begin `offset` bytes into some rows: one conversion for all of
-// them, through memory, from where a broadcast is part of a load. One by one each took 3 vector
-// operations beside the 12 of its block.
+// The scales of the blocks that begin `offset` bytes into the rows: one conversion for all of them,
+// stored to memory, because a broadcast from memory is part of a load. One by one, each took 3
+// vector operations beside the 12 of its block.
 template <int kRows>
 HWY_INLINE void LoadQ8Scales(const std::byte* const (&rows)[kRows], int64_t offset,
                              float (&scales)[kMaxRows]) {
@@ -72,7 +72,7 @@ HWY_INLINE void LoadQ8Scales(const std::byte* const (&rows)[kRows], int64_t offs
   const hn::FixedTag<hwy::float16_t, kMaxRows> d16;
   const auto halves = hn::BitCast(d16, hn::Set(hn::FixedTag<uint64_t, 1>(), all));
   hn::Store(hn::PromoteTo(d, halves), d, scales);
-  // Or the compiler shuffles them out of the register, which takes two operations each.
+  // Otherwise the compiler shuffles them out of the register, which takes two operations each.
   asm("" : "+m"(scales));
 #endif
 }
@@ -118,8 +118,8 @@ class Patch {
     }
   }
 
-  // Asks for what stands kAheadBytes further on in each row; behind its end, at the beginning of
-  // the row that follows in the next patch.
+  // Prefetches kAheadBytes ahead in each row; past its end, at the beginning of the row that
+  // follows it in the next patch.
   HWY_INLINE void PrefetchAhead(int64_t offset, int64_t row_bytes) const {
     int64_t ahead = offset + kAheadBytes;
     if (ahead >= row_bytes) ahead += (kRows - 1) * row_bytes;

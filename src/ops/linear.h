@@ -11,7 +11,7 @@
 
 namespace kvick {
 
-// What becomes of activations that enter bf16 tiles. Elsewhere they stay f32, and this is not read.
+// How activations enter bf16 tiles. All other kernels keep them in f32 and ignore this.
 enum class TilePrecision {
   kRounded,  ///< bf16: 8 bits of each number
   kSplit,    ///< the sum of two bf16: 16 bits, twice the multiplications, the same memory
@@ -30,18 +30,18 @@ struct LinearArgs {
 // matrix tiles, or 0.
 int64_t LinearScratchBytes(Isa isa, DType dtype, int64_t max_tokens, int64_t num_cols);
 
-// Multiplies each token by a weight matrix, where the matrix lies.
+// Multiplies the activations of each token by a weight matrix, which is read in place.
 //
 //   y[t,n] = sum_k w[n,k] * x[t,k] (+ bias[n])
 //
 // Shapes    w [N, K];  bias [N];  x [T, K];  y [T, N];  T >= 0, N and K >= 1
-// Types     w f32 | f16 | bf16 | q8_0, turned to f32 exactly;  x, y, bias f32;  accumulation f32.
-//           On kAmx and kAmxEmulated with bf16 weights, x is taken as bf16: see TilePrecision
+// Types     w f32 | f16 | bf16 | q8_0, converted to f32 exactly;  x, y, bias, accumulation f32.
+//           On kAmx and kAmxEmulated with bf16 weights, x is used as bf16: see TilePrecision
 // Order     k ascending, never split: the bits of y[t,n] depend on row n of w, row t of x, bias[n],
 //           precision and exec.isa alone
 // Requires  y overlaps nothing;  scratch has LinearScratchBytes(exec.isa, w.dtype, T, K) bytes, is
 //           aligned to 64 and used by no other thread;  w.data may be unaligned
-// Cost      reads w from memory once;  allocates nothing;  rows are shared out to threads
+// Cost      reads w from memory once;  allocates nothing;  rows are distributed over threads
 void Linear(const Exec& exec, const LinearArgs& args, std::span<std::byte> scratch);
 
 }  // namespace kvick

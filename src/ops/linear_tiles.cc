@@ -99,7 +99,7 @@ struct Patch {
   int64_t first_token;
 };
 
-// Weights of two tiles of rows, a tile at a time: where they stand in their matrix, or packed.
+// Weights of two tiles of rows, a tile at a time: in place in their matrix, or packed.
 struct WeightTiles {
   const std::byte* data = nullptr;  // step 0, row 0
   int64_t row_stride = 0;           // bytes
@@ -110,15 +110,15 @@ struct WeightTiles {
   }
 };
 
-// For one patch of tokens weights are read where they stand, as fast as memory gives them. For more
-// they pass through a block of kBlockCols columns that stays in the first-level cache while all
-// patches of kBlockTokens tokens use it: rows that stand 8 KiB apart would evict each other there.
-// Sums wait in memory meanwhile, and go on in the same order.
+// For one patch of tokens, weights are read in place, at the speed of memory. For more, they are
+// copied to a block of kBlockCols columns that stays in L1 while all patches of kBlockTokens tokens
+// use it, because rows that are 8 KiB apart would evict each other there. Meanwhile sums wait in
+// memory, and continue in the same order.
 constexpr int64_t kPatchTokens = 2 * kGroupTokens;
 constexpr int64_t kBlockCols = 512;    // 32 KiB of weights
 constexpr int64_t kBlockTokens = 512;  // 64 KiB of sums
 
-// Lies on a thread's stack: 96 KiB.
+// On the stack of a thread: 96 KiB.
 template <class Tiles>
 class TileTask {
  public:
@@ -132,8 +132,7 @@ class TileTask {
         copies_weights_(args.num_tokens > kPatchTokens),
         block_cols_(copies_weights_ ? kBlockCols : args.w.num_cols) {}
 
-  // Computes rows [begin, end) for all tokens. All tokens pass over two tiles of rows before the
-  // next.
+  // Computes rows [begin, end) for all tokens: two tiles of rows for all tokens, then the next two.
   void Run(int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row += 2 * kTileRows) {
       for (int64_t token = 0; token < args_.num_tokens; token += kBlockTokens) {
@@ -273,7 +272,7 @@ class TileTask {
 
   using TileSums = float[kTileRows][kGroupTokens];
 
-  // Turns a tile from [row][token] to y's [token][row].
+  // Transposes a tile from [row][token] to y's [token][row].
   void WriteOut(const Patch& patch, int row_tile, int group, const TileSums& sums) const {
     const int64_t row = patch.first_row + row_tile * kTileRows;
     const int64_t token = patch.first_token + group * kGroupTokens;

@@ -11,9 +11,9 @@
 
 namespace kvick {
 
-// Linear for bf16 weights on matrix tiles. The weights are the A operand, loaded straight from
-// their rows, 16 rows by 32 columns at a time; 16 tokens, as one bf16 or two and packed, are the
-// columns of B. A row of A and a column of B meet in one element of C, whatever stands beside them.
+// Linear for bf16 weights on matrix tiles. The weights are the A operand, loaded in place, 16 rows
+// by 32 columns at a time. 16 tokens, packed as one bf16 or two, are the columns of B. A row of A
+// and a column of B give one element of C, which does not depend on the other rows and columns.
 
 // Bytes that LinearOnTiles packs the activations into.
 int64_t TileScratchBytes(int64_t max_tokens, int64_t num_cols);

@@ -9,8 +9,8 @@
 
 namespace kvick {
 
-// Weights [num_rows, num_cols] where they lie, usually in a mapped file: row-major, rows without
-// gaps. `data` need not be aligned, not even to the element size.
+// Weights [num_rows, num_cols] in place, usually in a mapped file: row-major, without gaps between
+// rows. `data` need not be aligned, not even to the element size.
 struct MatrixView {
   const std::byte* data = nullptr;
   DType dtype = DType::kF32;

@@ -10,8 +10,8 @@
 
 namespace kvick {
 
-// The operations in double precision and in the plainest order: what the real ones are checked
-// against. The args' own outputs are not written.
+// The operations in double precision and in the plainest order, as references for the tests.
+// The outputs in the args are not written.
 
 // magnitude[t,n] = sum_k |w[n,k] * x[t,k]| + |bias[n]|: rounding errors are in proportion to it.
 // Shapes: y, magnitude [T, N].

@@ -10,9 +10,9 @@
 
 namespace kvick {
 
-// Calls body(begin, end) for ranges that make up [0, num_rows). A range has about 32 Ki elements:
-// some microseconds of work, as much as waking a thread costs, so one decoded token stays on one
-// thread.
+// Calls body(begin, end) for ranges that together are [0, num_rows). A range has about 32 Ki
+// elements: some microseconds of work, which is what waking a thread costs. So one decoded token
+// stays on one thread.
 template <class Body>
 void ParallelRows(const Exec& exec, int64_t num_rows, int64_t row_elements, const Body& body) {
   constexpr int64_t kElementsPerTask = int64_t{1} << 15;
@@ -23,8 +23,8 @@ void ParallelRows(const Exec& exec, int64_t num_rows, int64_t row_elements, cons
   });
 }
 
-// Rows of weights, a multiple of row_multiple, that stay in a core's second-level cache while all
-// tokens pass over them.
+// Rows of weights, a multiple of row_multiple, that stay in the L2 cache of a core while all tokens
+// use them.
 inline int64_t WeightRowsPerTask(int64_t row_bytes, int64_t row_multiple) {
   constexpr int64_t kTaskBytes = int64_t{256} << 10;
   return std::max(row_multiple, kTaskBytes / row_bytes / row_multiple * row_multiple);
