@@ -37,7 +37,7 @@ class Batcher {
   bool has_work() const { return !scheduler_.running().empty() || !scheduler_.waiting().empty(); }
   // One forward pass, if there is anything to do. Finished sequences give their blocks back.
   void Step();
-  // Calls on_finish for the sequences that have finished since the last call.
+  // Calls the callbacks of the sequences that have finished since the last call.
   void ReportEnds();
 
   EngineStats stats() const;
