@@ -133,7 +133,8 @@ Status ReadSampling(const JsonMembers& members, SamplingOptions& sampling) {
   for (const auto& [name, value] : reals) {
     KVICK_ASSIGN_OR_RETURN(*value, members.FloatOr(name, {-kMost, kMost}, *value));
   }
-  KVICK_ASSIGN_OR_RETURN(sampling.top_k, members.IntOr("top_k", {}, sampling.top_k));
+  KVICK_ASSIGN_OR_RETURN(sampling.top_k,
+                         members.IntOr("top_k", {-1, IntRange().max}, sampling.top_k));
   KVICK_ASSIGN_OR_RETURN(const int64_t seed, members.IntOr("seed", {0, kMaxSeed}, 0));
   sampling.seed = static_cast<uint64_t>(seed);
   if (members.Find("logit_bias") == nullptr) return {};

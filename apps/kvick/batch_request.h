@@ -53,7 +53,7 @@ inline constexpr char kBatchLineHelp[] =
 // Reads a line, except that a text stays a text. Errors are the request's.
 BatchRequest ParseBatchRequest(const Line& line);
 
-// Turns prompt_text into request.prompt. Errors: not_found: the model has no tokenizer.
+// Turns prompt_text into request.prompt. Errors: those of Model::Encode.
 Status EncodePrompt(const Model& model, BatchRequest& request);
 
 }  // namespace kvick::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -13,23 +12,12 @@
 #include "bench_data.h"
 #include "measure/caches.h"
 #include "measure/matrix_limit.h"
+#include "measure/processor_name.h"
 #include "measure/read_limit.h"
 #include "terminal.h"
 
 namespace kvick::cli {
 namespace {
-
-// "model name : Intel(R) ..." of the first processor; empty where the system does not say.
-std::string ProcessorName() {
-  std::ifstream file("/proc/cpuinfo");
-  constexpr std::string_view kKey = "model name";
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(kKey, 0) != 0) continue;
-    const size_t begin = line.find_first_not_of(" \t:", kKey.size());
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
 
 const char* RateKey(WorkUnit unit) { return unit == WorkUnit::kBytes ? "gbps" : "gflops"; }
 const char* RateUnit(WorkUnit unit) { return unit == WorkUnit::kBytes ? "GB/s" : "GFLOPS"; }

@@ -17,28 +17,6 @@ namespace {
 constexpr size_t kColumns = 80;
 constexpr size_t kNameColumns = 28;  // of an option or a verb, with the space before it
 
-// `text` in lines that end before kColumns, all but the first indented. Keeps double spaces out.
-std::string Wrapped(std::string_view text, size_t indent) {
-  std::string out;
-  size_t column = indent;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (word.empty()) continue;
-    if (column > indent && column + 1 + word.size() > kColumns) {
-      out.append("\n").append(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
-  return out;
-}
-
 // A name on the left, what it is on the right; below it where the name is long.
 std::string Entry(const std::string& name, std::string_view description) {
   std::string out = "  " + name;
@@ -122,6 +100,27 @@ std::string Options(const CLI::App& app, const std::string& group) {
 
 }  // namespace
 
+std::string Wrapped(std::string_view text, size_t indent) {
+  std::string out;
+  size_t column = indent;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (word.empty()) continue;
+    if (column > indent && column + 1 + word.size() > kColumns) {
+      out.append("\n").append(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out;
+}
+
 void AddExample(CLI::App& app, const std::string& command) {
   app.description(app.get_description() + "\n\nExample: " + command);
 }
@@ -139,8 +138,9 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
 std::string UsageSentence(const CLI::App& verb, const CLI::ParseError& error) {
   if (const std::vector<std::string> extras = verb.remaining(); !extras.empty()) {
     const bool is_option = extras.front().starts_with('-');
+    const bool takes_prompt = verb.get_option_no_throw("PROMPT") != nullptr;
     return fmt::format("unexpected argument {}{}", ShownName(extras.front()),
-                       is_option ? "" : "; put a prompt into quotes");
+                       !is_option && takes_prompt ? "; put a prompt into quotes" : "");
   }
   std::string text = error.what();
   if (const size_t at = text.find(" excludes "); at != std::string::npos) {

@@ -2,9 +2,15 @@
 #define KVICK_APPS_KVICK_HELP_H_
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace kvick::cli {
+
+// `text` in lines of at most 80 columns, all but the first indented; a longer word has a line of
+// its own. Single spaces stand between the words.
+std::string Wrapped(std::string_view text, size_t indent);
 
 // Adds an example to the description of a verb: --help shows it first.
 void AddExample(CLI::App& app, const std::string& command);

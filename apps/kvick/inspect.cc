@@ -1,16 +1,19 @@
 // kvick inspect: what a file holds, and what a token of its cache costs.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/byte_text.h"
 #include "base/check.h"
 #include "cli.h"
 #include "formats/gguf.h"
 #include "formats/hf_folder.h"
+#include "formats/json.h"
 #include "formats/open_tokenizer.h"
 #include "formats/quoted.h"
 #include "formats/safetensors.h"
@@ -104,11 +107,24 @@ Result<nlohmann::json> InspectGguf(const std::string& path) {
   return object;
 }
 
+// A value of config.json as the file spells it: with NaN and Infinity, which JSON has no words for.
+std::string ValueText(const nlohmann::json& value) {
+  if (!value.is_structured()) return value.is_number_float() ? JsonText(value) : value.dump();
+  std::vector<std::string> members;
+  for (const auto& [key, member] : value.items()) {
+    const std::string name = value.is_object() ? nlohmann::json(key).dump() + ":" : "";
+    members.push_back(name + ValueText(member));
+  }
+  const std::string list = fmt::format("{}", fmt::join(members, ","));
+  return value.is_object() ? "{" + list + "}" : "[" + list + "]";
+}
+
 Result<nlohmann::json> InspectFolder(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(const HfFolder folder, HfFolder::Open(path));
   nlohmann::json object = {{"format", "Hugging Face folder"}};
   nlohmann::json metadata = nlohmann::json::array();
-  for (const auto& [key, value] : folder.config().items()) metadata.push_back({key, value.dump()});
+  for (const auto& [key, value] : folder.config().items())
+    metadata.push_back({key, ValueText(value)});
   object["metadata"] = std::move(metadata);
   object["tensors"] = TensorsJson(folder.tensors());
   object["tokenizer"] = TokenizerJson(OpenTokenizer(path));

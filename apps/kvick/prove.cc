@@ -109,21 +109,11 @@ std::string VerdictText(Verdict verdict) {
   return fmt::format(fmt::emphasis::bold | fg(color), "{}", text);
 }
 
-// In lines of at most 80 characters, each indented by two.
-void PrintWrapped(std::string_view text) {
-  constexpr size_t kWidth = 78;
-  while (!text.empty()) {
-    const size_t end = text.size() <= kWidth ? text.size() : text.rfind(' ', kWidth);
-    fmt::print("  {}\n", text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 void PrintSection(const ProofSection& section) {
   fmt::print("\n{}\n", section.title);
   std::string_view explanation;
   for (const Claim& claim : section.claims) {
-    if (claim.explanation != explanation) PrintWrapped(claim.explanation);
+    if (claim.explanation != explanation) fmt::print("  {}\n", Wrapped(claim.explanation, 2));
     explanation = claim.explanation;
     fmt::print("    {}  {}\n           {}\n", VerdictText(claim.verdict), claim.statement,
                claim.measured);

@@ -81,7 +81,7 @@ class Model {
 
   // Converts text to token ids.
   //
-  // Errors  tokenizer_status()
+  // Errors  tokenizer_status();  exhausted: a limit of the tokenizer, as of a regular expression
   Result<std::vector<int32_t>> Encode(std::string_view text, const TextOptions& options = {}) const;
 
   // Converts token ids to text, as the beginning of a text. Control tokens have no text.
@@ -167,8 +167,8 @@ class ModelRunner {
   //           order of `chunks`
   // Types     logits f32
   // Errors    invalid_argument: a token id that is not in the vocabulary, a number of tokens or
-  //           chunks out of range, no plan, a plan of another number of tokens, a cache of another
-  //           geometry, or logits of another size
+  //           chunks out of range, no plan, a plan of another cache or number of tokens, a cache of
+  //           another geometry, or logits of another size
   // Cost      reads every weight once; allocates nothing
   // Requires  the plans are open plans of `cache`
   Status Run(KvCache& cache, std::span<const SequenceChunk> chunks, LogitsOf which,

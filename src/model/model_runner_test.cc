@@ -293,6 +293,14 @@ TEST(ModelRunner, RefusesWhatDoesNotFit) {
   const SequenceChunk unplanned{nullptr, tokens};
   EXPECT_EQ(runner->Run(*cache, {&unplanned, 1}, LogitsOf::kLast, logits).error().message,
             "model: expected a plan for each chunk, got none");
+  const auto twin = MakeCache(model, DType::kF32, 16);
+  auto plan = cache->Reserve(cache->CreateSequence(), 1).value();
+  const SequenceChunk elsewhere{&plan, tokens};
+  const auto ran =
+      runner->Run(*twin, {&elsewhere, 1}, LogitsOf::kLast, std::span(logits).first(100));
+  ASSERT_FALSE(ran.has_value());
+  EXPECT_EQ(ran.error().code, ErrorCode::kInvalidArgument) << ran.error().message;
+  EXPECT_NE(ran.error().message.find("another cache"), std::string::npos) << ran.error().message;
   const auto other = MakeCache(model, DType::kF16, 16);
   EXPECT_NE(run(*other, {1, 2}, 2, logits).find("model: expected a cache of"), std::string::npos);
 }

@@ -201,6 +201,13 @@ class MembersTest(BatchTest):
                                 {**self._BASE, "logit_bias": {"5": None}})
         self.assertEqual(got, [wanted] * (len(names) + 1))
 
+    def test_top_k_of_all_and_top_p_of_none(self):
+        drawn = {**self._BASE, "temperature": 1.5, "seed": 3}
+        every, also, best, greedy = self.say(drawn, {**drawn, "top_k": -1}, {**drawn, "top_p": 0},
+                                             self._BASE)
+        self.assertEqual(also, every)
+        self.assertEqual(best, greedy)
+
     def test_two_names_of_the_same_limit(self):
         lengths = [len(tokens) for tokens in self.say(
             {"prompt": "a", "ignore_eos": True, "max_completion_tokens": 3},

@@ -54,6 +54,17 @@ class InspectTest(CliTest):
         self.assertIn('  tokenizer.ggml.tokens = ["<unk>", "<s>", "</s>", ', text)
         self.assertNotIn("x22", text)
 
+    def test_numbers_that_json_has_no_words_for_are_shown_as_the_file_spells_them(self):
+        folder = self.folder / "model"
+        shutil.copytree(data("models", "tiny-words-hf"), folder)
+        config = json.loads((folder / "config.json").read_text())
+        config["attention_dropout"] = float("nan")
+        config["extra"] = [float("-inf"), {"a b": float("inf"), "c": []}, "Infinity", 1.5, {}]
+        (folder / "config.json").write_text(json.dumps(config))
+        text = self.run_kvick("inspect", folder).stdout.decode()
+        self.assertIn("  attention_dropout = NaN\n", text)
+        self.assertIn('  extra = [-Infinity,{"a b":Infinity,"c":[]},"Infinity",1.5,{}]\n', text)
+
     def test_what_a_terminal_would_obey_is_escaped(self):
         folder = self.folder / "model"
         shutil.copytree(data("models", "tiny-words-hf"), folder)

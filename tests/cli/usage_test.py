@@ -40,6 +40,17 @@ class HelpTest(CliTest):
                 self.assertNotRegex(text, r"INT|TEXT:|FLOAT|UINT|REQUIRED|Option Group|2147483648")
                 self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
+    def test_help_names_the_words_that_a_verb_takes(self):
+        for verb in ("generate", "tokenize"):
+            self.assertIn(f"\nUsage: kvick {verb} [options] [MODEL] [PROMPT]\n", self.help_of(verb))
+        self.assertIn("\nUsage: kvick inspect [options] MODEL\n", self.help_of("inspect"))
+
+    def test_only_verbs_that_take_a_prompt_speak_of_one(self):
+        for verb, speaks in [("generate", True), ("tokenize", True), ("inspect", False),
+                             ("logits", False)]:
+            done = self.run_kvick(verb, "a", "b", "c", exit_code=2)
+            self.assertEqual(b"put a prompt into quotes" in done.stderr, speaks, done.stderr)
+
     def test_help_names_the_verbs_and_the_exit_codes(self):
         text = self.help_of()
         for verb in _VERBS:
