@@ -29,8 +29,8 @@ Status CheckLogitBias(std::span<const LogitBias> biases, int64_t vocab_size) {
   }
   if (std::ssize(forbidden) < vocab_size) return {};
   std::ranges::sort(forbidden);
-  const auto repeated = std::ranges::unique(forbidden);
-  if (std::ssize(forbidden) - std::ssize(repeated) < vocab_size) return {};
+  const auto end = std::unique(forbidden.begin(), forbidden.end());
+  if (end - forbidden.begin() < vocab_size) return {};
   return Fail(ErrorCode::kInvalidArgument,
               "sampling: logit_bias: expected a token that is not forbidden, got -inf for all {}",
               vocab_size);

@@ -79,8 +79,10 @@ Result<AddedTokenFinder> AddedTokenFinder::Create(std::vector<AddedToken> tokens
   }
   AddedTokenFinder finder;
   std::ranges::stable_sort(tokens, {}, &AddedToken::content);
-  const auto repeated = std::ranges::unique(tokens, {}, &AddedToken::content);
-  tokens.erase(repeated.begin(), repeated.end());
+  const auto repeated =
+      std::unique(tokens.begin(), tokens.end(),
+                  [](const AddedToken& a, const AddedToken& b) { return a.content == b.content; });
+  tokens.erase(repeated, tokens.end());
   for (const AddedToken& token : tokens) {
     finder.first_bytes_.set(static_cast<uint8_t>(token.content[0]));
   }
