@@ -117,8 +117,8 @@ Status Tokenizer::NormalizeAddedTokens(std::vector<AddedToken>& tokens) {
 Status Tokenizer::SetAddedTokens(std::vector<AddedToken> tokens) {
   const auto normalized = std::stable_partition(
       tokens.begin(), tokens.end(), [](const AddedToken& token) { return !token.normalized; });
-  std::vector<AddedToken> in_normalized(std::move_iterator(normalized),
-                                        std::move_iterator(tokens.end()));
+  std::vector<AddedToken> in_normalized(std::make_move_iterator(normalized),
+                                        std::make_move_iterator(tokens.end()));
   tokens.erase(normalized, tokens.end());
   KVICK_ASSIGN_OR_RETURN(added_tokens_, AddedTokenFinder::Create(std::move(tokens)));
   KVICK_ASSIGN_OR_RETURN(normalized_added_tokens_,
