@@ -87,7 +87,8 @@ nlohmann::json RatiosJson(std::span<const BenchRatio> ratios) {
 }
 
 Result<BenchSetup> BenchSetup::From(const BenchOptions& options) {
-  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.isa, options.num_threads));
+  KVICK_ASSIGN_OR_RETURN(const Exec exec,
+                         MakeExec({.isa = options.isa, .num_threads = options.num_threads}));
   const auto wanted = static_cast<int64_t>(options.working_set_bytes);
   return BenchSetup{exec, wanted > 0 ? wanted : BytesBeyondCaches(), options.row_seconds};
 }

@@ -5,24 +5,13 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
+#include "kvick/exec.h"
 #include "kvick/kv_layout.h"
 #include "kvick/status.h"
 #include "kvick/tensor.h"
 
 namespace kvick {
-
-// An implementation of the kernels. Results have the same bits within one, not between two.
-struct IsaInfo {
-  std::string_view name;  ///< a value of `isa` options: "amx", "avx512", "avx2", "scalar", ...
-  std::string_view description;
-  bool is_available = false;  ///< on this machine
-  bool is_default = false;    ///< what "auto" stands for
-};
-
-// All implementations in this library, the fastest first.
-std::vector<IsaInfo> KnownIsas();
 
 struct AttentionConfig {
   int64_t num_heads = 0;          ///< H, query heads: a multiple of num_kv_heads

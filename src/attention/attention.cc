@@ -260,14 +260,6 @@ void Attention::State::RunTaskOnAllThreads(const ColumnTask& task, int64_t layer
   WriteOut(task, main);
 }
 
-std::vector<IsaInfo> KnownIsas() {
-  std::vector<IsaInfo> isas;
-  for (const Isa isa : AllIsas()) {
-    isas.push_back({IsaName(isa), IsaDescription(isa), IsaAvailable(isa), isa == BestIsa()});
-  }
-  return isas;
-}
-
 Attention::Attention(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Attention::~Attention() = default;
 
@@ -294,7 +286,8 @@ Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& conf
                 config.scale);
   }
   auto state = std::make_unique<State>();
-  KVICK_ASSIGN_OR_RETURN(state->exec, MakeExec(config.isa, config.num_threads));
+  KVICK_ASSIGN_OR_RETURN(state->exec,
+                         MakeExec({.isa = config.isa, .num_threads = config.num_threads}));
   state->config = config;
   if (config.scale == 0) state->config.scale = 1 / std::sqrt(static_cast<float>(config.head_dim));
   state->config.isa = IsaName(state->exec.isa);  // the caller's string may not live as long

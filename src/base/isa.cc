@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "kvick/exec.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -16,12 +17,37 @@
 namespace kvick {
 namespace {
 
+struct KnownIsa {
+  Isa isa;
+  std::string_view name;
+  NumericOrder order;
+  std::string_view description;
+};
+
+constexpr KnownIsa kKnownIsas[] = {
+    {Isa::kAmx, "amx", NumericOrder::kTiles, "bf16 matrix tiles, AVX-512 for other number types"},
+    {Isa::kAmxEmulated, "amx-emulated", NumericOrder::kTiles,
+     "software emulation of amx: same bits, slow"},
+    {Isa::kAvx512Bf16, "avx512-bf16", NumericOrder::kCanonical,
+     "512-bit vectors with the dot product of bf16"},
+    {Isa::kAvx512, "avx512", NumericOrder::kCanonical, "512-bit vectors"},
+    {Isa::kAvx2, "avx2", NumericOrder::kCanonical, "256-bit vectors with FMA"},
+    {Isa::kNeon, "neon", NumericOrder::kCanonical, "128-bit vectors of Arm"},
+    {Isa::kScalar, "scalar", NumericOrder::kCanonical, "plain C++, runs anywhere"},
+};
+
 constexpr std::array kAllIsas = {
 #if defined(__x86_64__)
-    Isa::kAmx,    Isa::kAmxEmulated, Isa::kAvx512, Isa::kAvx2,
+    Isa::kAmx,    Isa::kAmxEmulated, Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvx2,
+#elif defined(__aarch64__)
+    Isa::kNeon,
 #endif
     Isa::kScalar,
 };
+
+const KnownIsa& Known(Isa isa) {
+  return *std::ranges::find(kKnownIsas, isa, [](const KnownIsa& known) { return known.isa; });
+}
 
 #if defined(__x86_64__)
 
@@ -44,6 +70,13 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
 }
 
+bool HasAvx512Bf16() {
+  constexpr unsigned kAvx512Bf16Bit = 1u << 5;  // CPUID 7.1 EAX
+  unsigned eax, ebx, ecx, edx;
+  return HasAvx512() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
+         (eax & kAvx512Bf16Bit) != 0;
+}
+
 bool RequestTilePermission() {
   constexpr unsigned kBf16Bit = 1u << 22, kTileBit = 1u << 24;  // CPUID 7.0 EDX
   unsigned eax, ebx, ecx, edx;
@@ -62,6 +95,7 @@ bool HasAmx() {
 
 bool HasAvx2() { return false; }
 bool HasAvx512() { return false; }
+bool HasAvx512Bf16() { return false; }
 bool HasAmx() { return false; }
 
 #endif
@@ -70,48 +104,29 @@ bool HasAmx() { return false; }
 
 std::span<const Isa> AllIsas() { return kAllIsas; }
 
-std::string_view IsaName(Isa isa) {
-  switch (isa) {
-    case Isa::kAmx:
-      return "amx";
-    case Isa::kAmxEmulated:
-      return "amx-emulated";
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kScalar:
-      return "scalar";
-  }
-  return "unknown";
-}
+std::string_view IsaName(Isa isa) { return Known(isa).name; }
 
-std::string_view IsaDescription(Isa isa) {
-  switch (isa) {
-    case Isa::kAmx:
-      return "bf16 matrix tiles, AVX-512 for other number types";
-    case Isa::kAmxEmulated:
-      return "software emulation of amx: same bits, slow";
-    case Isa::kAvx512:
-      return "512-bit vectors";
-    case Isa::kAvx2:
-      return "256-bit vectors with FMA";
-    case Isa::kScalar:
-      return "plain C++, runs anywhere";
-  }
-  return "unknown";
+std::string_view IsaDescription(Isa isa) { return Known(isa).description; }
+
+NumericOrder OrderOf(Isa isa) { return Known(isa).order; }
+
+std::string_view NumericOrderName(NumericOrder order) {
+  return order == NumericOrder::kTiles ? "tiles" : "canonical";
 }
 
 bool IsaAvailable(Isa isa) {
   switch (isa) {
     case Isa::kAmx:
       return HasAmx();
+    case Isa::kAvx512Bf16:
+      return HasAvx512Bf16();
     case Isa::kAmxEmulated:
-      return HasAvx512();
     case Isa::kAvx512:
       return HasAvx512();
     case Isa::kAvx2:
       return HasAvx2();
+    case Isa::kNeon:
+      return std::ranges::count(kAllIsas, isa) > 0;  // part of every aarch64 processor
     case Isa::kScalar:
       return true;
   }
@@ -135,17 +150,50 @@ Isa BestIsa() {
   return Isa::kScalar;
 }
 
-Result<Isa> ParseIsa(std::string_view name) {
-  if (name == "auto") return BestIsa();
+namespace {
+
+Result<Isa> BestIsaOf(std::string_view order) {
+  if (order == "auto") return BestIsa();
+  for (Isa isa : kAllIsas) {
+    if (NumericOrderName(OrderOf(isa)) == order && IsaAvailable(isa)) return isa;
+  }
+  return Fail(ErrorCode::kUnsupported,
+              "numerics: expected canonical, got {}, which needs AMX or, to emulate it, AVX-512",
+              order);
+}
+
+}  // namespace
+
+Result<Isa> ParseIsa(std::string_view name, std::string_view order) {
+  if (order != "auto" && order != "canonical" && order != "tiles") {
+    return Fail(ErrorCode::kInvalidArgument,
+                "numerics: expected auto, canonical or tiles, got \"{}\"", order);
+  }
+  if (name == "auto") return BestIsaOf(order);
   std::string names = "auto";
   for (Isa isa : kAllIsas) {
     names.append(", ").append(IsaName(isa));
     if (IsaName(isa) != name) continue;
+    const std::string_view order_of_isa = NumericOrderName(OrderOf(isa));
+    if (order != "auto" && order != order_of_isa) {
+      return Fail(ErrorCode::kInvalidArgument, "numerics of isa {}: expected {}, got {}", name,
+                  order_of_isa, order);
+    }
     if (IsaAvailable(isa)) return isa;
-    return Fail(ErrorCode::kUnsupported, "isa {} is not available on this machine, {} is", name,
-                IsaName(BestIsa()));
+    return Fail(ErrorCode::kUnsupported,
+                "isa: expected one that this machine has, such as {}, got {}", IsaName(BestIsa()),
+                name);
   }
-  return Fail(ErrorCode::kInvalidArgument, "no isa is named \"{}\", these are: {}", name, names);
+  return Fail(ErrorCode::kInvalidArgument, "isa: expected one of {}, got \"{}\"", names, name);
+}
+
+std::vector<IsaInfo> KnownIsas() {
+  std::vector<IsaInfo> isas;
+  for (const Isa isa : AllIsas()) {
+    isas.push_back({IsaName(isa), NumericOrderName(OrderOf(isa)), IsaDescription(isa),
+                    IsaAvailable(isa), isa == BestIsa()});
+  }
+  return isas;
 }
 
 }  // namespace kvick

@@ -45,7 +45,8 @@ Forward::Forward(const ModelFile& file, const Exec& exec, int64_t max_tokens)
 Result<std::unique_ptr<Forward>> Forward::Create(const ModelFile& file,
                                                  const AttentionConfig& attention,
                                                  int64_t max_tokens) {
-  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(attention.isa, attention.num_threads));
+  KVICK_ASSIGN_OR_RETURN(const Exec exec,
+                         MakeExec({.isa = attention.isa, .num_threads = attention.num_threads}));
   KVICK_ASSIGN_OR_RETURN(auto attend, Attention::Create(attention));
   auto forward = std::unique_ptr<Forward>(new Forward(file, exec, max_tokens));
   forward->attention_ = std::move(attend);

@@ -127,7 +127,8 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Create(const Model& model,
                                                          const RunnerOptions& options) {
   KVICK_RETURN_IF_ERROR(CheckRange("max_batch_tokens", options.max_batch_tokens, kMaxBatchTokens));
   KVICK_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, kMaxBatchTokens));
-  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.isa, options.num_threads));
+  KVICK_ASSIGN_OR_RETURN(const Exec exec,
+                         MakeExec({.isa = options.isa, .num_threads = options.num_threads}));
   const AttentionConfig attention = AttentionOf(model.info(), options.kv_dtype, exec);
   KVICK_ASSIGN_OR_RETURN(auto forward,
                          Forward::Create(model.parts().file, attention, options.max_batch_tokens));
