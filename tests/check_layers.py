@@ -24,6 +24,7 @@ ARROWS = {
 }
 PUBLIC_HEADERS = {
     "status": "base",
+    "exec": "base",
     "tensor": "base",
     "kv_layout": "cache",
     "kv_cache": "cache",

@@ -10,7 +10,7 @@
 #define HWY_TARGET_INCLUDE "attention/exp_test.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
-#include "attention/exp-inl.h"
+#include "base/exp-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

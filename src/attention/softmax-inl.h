@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "attention/exp-inl.h"
+#include "base/exp-inl.h"
 #include "base/simd_load-inl.h"
 #include "base/sum_lanes-inl.h"
 #include "hwy/highway.h"

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/dtype.h"
+#include "base/f32x16-inl.h"
 #include "hwy/highway.h"
 #include "kvick/tensor.h"
 
@@ -19,9 +20,6 @@ HWY_BEFORE_NAMESPACE();
 namespace kvick {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-using F32Tag = hn::ScalableTag<float>;
-using F32Vector = hn::Vec<F32Tag>;
 
 // Consecutive elements from `data` on, one a lane, exactly. `data` may have any alignment.
 template <DType kType>
@@ -68,20 +66,25 @@ HWY_INLINE F32Vector LoadF32<DType::kF16>(F32Tag d, const std::byte* data) {
 template <DType kType>
 inline constexpr int64_t kElementBytes = kType == DType::kF32 ? 4 : 2;
 
-// Two vectors of consecutive elements.
+// Consecutive elements are read in pairs of sixteen lanes: 32 at once. Of bf16, lane i of a pair
+// holds elements 2i + 1 (first) and 2i (second), which lie in one 32-bit word and are parted by one
+// mask and one shift. Of other types it holds elements i and 16 + i.
+inline constexpr int64_t kPairElements = 32;
+
+// One part of the lanes of a pair.
 struct F32Pair {
   F32Vector first, second;
 };
 
-// Whether a pair holds the elements of even and of odd index, not the first and the second half:
-// two bf16 lie in one 32-bit lane, and are parted by one shift and one mask.
 template <DType kType>
-inline constexpr bool kPairIsEvenOdd = kType == DType::kBF16;
+inline constexpr bool kPairIsOddEven = kType == DType::kBF16;
 
+// `data` is that of the first element of the pair.
 template <DType kType>
-HWY_INLINE F32Pair LoadF32Pair(F32Tag d, const std::byte* data) {
-  if constexpr (kPairIsEvenOdd<kType>) {
+HWY_INLINE F32Pair LoadF32Pair(F32Tag d, const std::byte* data, int64_t part) {
+  if constexpr (kPairIsOddEven<kType>) {
     const hn::RebindToUnsigned<F32Tag> d32;
+    data += part * kLanes * int64_t{sizeof(uint32_t)};
 #if HWY_TARGET == HWY_SCALAR
     uint32_t bits;
     std::memcpy(&bits, data, sizeof(bits));
@@ -89,21 +92,21 @@ HWY_INLINE F32Pair LoadF32Pair(F32Tag d, const std::byte* data) {
 #else
     const auto both = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(data));
 #endif
-    return {hn::BitCast(d, hn::ShiftLeft<16>(both)),
-            hn::BitCast(d, hn::And(both, hn::Set(d32, 0xffff0000u)))};
+    return {hn::BitCast(d, hn::And(both, hn::Set(d32, 0xffff0000u))),
+            hn::BitCast(d, hn::ShiftLeft<16>(both))};
   } else {
-    const auto num_lanes = static_cast<int64_t>(hn::Lanes(d));
-    return {LoadF32<kType>(d, data), LoadF32<kType>(d, data + num_lanes * kElementBytes<kType>)};
+    data += part * kLanes * kElementBytes<kType>;
+    return {LoadF32<kType>(d, data), LoadF32<kType>(d, data + 16 * kElementBytes<kType>)};
   }
 }
 
-// Where element i of consecutive elements lies in the vectors of their pairs.
+// Where element i of consecutive elements stands in the order of pairs: 16 first, 16 second, and so
+// on.
 template <DType kType>
-HWY_INLINE int64_t IndexInPairs(int64_t i) {
-  if constexpr (!kPairIsEvenOdd<kType>) return i;
-  const auto num_lanes = static_cast<int64_t>(hn::Lanes(F32Tag()));
-  const int64_t in_pair = i % (2 * num_lanes);
-  return i - in_pair + in_pair % 2 * num_lanes + in_pair / 2;
+constexpr int64_t IndexInPairs(int64_t i) {
+  if constexpr (!kPairIsOddEven<kType>) return i;
+  const int64_t in_pair = i % kPairElements;
+  return i - in_pair + (1 - in_pair % 2) * 16 + in_pair / 2;
 }
 
 }  // namespace HWY_NAMESPACE
