@@ -34,12 +34,15 @@ HWY_INLINE F32x16 ZeroF32x16() {
 }
 
 // The sum of the lanes: lane i + lane i + 8 for each i below 8, then i + 4, i + 2, i + 1.
-HWY_INLINE float SumLanes(F32x16 v) {
+// SumParts is the beginning of it, down to one vector.
+HWY_INLINE F32Vector SumParts(F32x16 v) {
   for (int64_t half = kParts / 2; half > 0; half /= 2) {
     for (int64_t i = 0; i < half; ++i) v.part[i] = hn::Add(v.part[i], v.part[i + half]);
   }
-  return SumLanes(F32Tag(), v.part[0]);
+  return v.part[0];
 }
+
+HWY_INLINE float SumLanes(const F32x16& v) { return SumLanes(F32Tag(), SumParts(v)); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace kvick

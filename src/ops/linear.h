@@ -11,9 +11,9 @@
 
 namespace kvick {
 
-// How activations enter bf16 tiles. All other kernels keep them in f32 and ignore this.
-enum class TilePrecision {
-  kRounded,  ///< bf16: 8 bits of each number
+// How activations meet bf16 weights. All other weights meet them in f32.
+enum class Activations {
+  kRounded,  ///< to bf16: 8 bits of each number
   kSplit,    ///< the sum of two bf16: 16 bits, twice the multiplications, the same memory
 };
 
@@ -23,12 +23,12 @@ struct LinearArgs {
   const float* x = nullptr;     // [T, K], row-major
   int64_t num_tokens = 0;       // T
   float* y = nullptr;           // [T, N], row-major
-  TilePrecision precision = TilePrecision::kRounded;
+  Activations activations = Activations::kRounded;
 };
 
-// Bytes of scratch that Linear needs for up to max_tokens tokens: the activations packed for the
-// matrix tiles, or 0.
-int64_t LinearScratchBytes(Isa isa, DType dtype, int64_t max_tokens, int64_t num_cols);
+// Bytes of scratch that Linear needs for up to max_tokens tokens: the packed activations, and the
+// panels of each thread.
+int64_t LinearScratchBytes(const Exec& exec, DType dtype, int64_t max_tokens, int64_t num_cols);
 
 // Multiplies the activations of each token by a weight matrix, which is read in place.
 //
@@ -36,10 +36,10 @@ int64_t LinearScratchBytes(Isa isa, DType dtype, int64_t max_tokens, int64_t num
 //
 // Shapes    w [N, K];  bias [N];  x [T, K];  y [T, N];  T >= 0, N and K >= 1
 // Types     w f32 | f16 | bf16 | q8_0, converted to f32 exactly;  x, y, bias, accumulation f32.
-//           On kAmx and kAmxEmulated with bf16 weights, x is used as bf16: see TilePrecision
-// Order     k ascending, never split: the bits of y[t,n] depend on row n of w, row t of x, bias[n],
-//           precision and exec.isa alone
-// Requires  y overlaps nothing;  scratch has LinearScratchBytes(exec.isa, w.dtype, T, K) bytes, is
+//           With bf16 weights, x is used as bf16: see Activations
+// Order     canonical, or that of tiles (docs/numerics.md): the bits of y[t,n] depend on row n of
+//           w, row t of x, bias[n], activations and OrderOf(exec.isa) alone
+// Requires  y overlaps nothing;  scratch has LinearScratchBytes(exec, w.dtype, T, K) bytes, is
 //           aligned to 64 and used by no other thread;  w.data may be unaligned
 // Cost      reads w from memory once;  allocates nothing;  rows are distributed over threads
 void Linear(const Exec& exec, const LinearArgs& args, std::span<std::byte> scratch);

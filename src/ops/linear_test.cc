@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -64,35 +65,39 @@ class Weights {
 struct Problem {
   MatrixView w;
   const float* bias = nullptr;
-  TilePrecision precision = TilePrecision::kRounded;
+  Activations activations = Activations::kRounded;
 };
 
-constexpr TilePrecision kPrecisions[] = {TilePrecision::kRounded, TilePrecision::kSplit};
+constexpr Activations kBothActivations[] = {Activations::kRounded, Activations::kSplit};
 
 std::vector<float> RunLinear(const Exec& exec, const Problem& problem, const float* x,
                              int64_t num_tokens) {
   const MatrixView& w = problem.w;
   std::vector<float> y(static_cast<size_t>(num_tokens * w.num_rows),
                        std::numeric_limits<float>::quiet_NaN());
-  const int64_t scratch_bytes = LinearScratchBytes(exec.isa, w.dtype, num_tokens, w.num_cols);
+  const int64_t scratch_bytes = LinearScratchBytes(exec, w.dtype, num_tokens, w.num_cols);
   std::vector<std::byte> memory(static_cast<size_t>(scratch_bytes + 64), std::byte{0xff});
   const auto misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.data()) % 64);
-  Linear(exec, {w, problem.bias, x, num_tokens, y.data(), problem.precision},
+  Linear(exec, {w, problem.bias, x, num_tokens, y.data(), problem.activations},
          {memory.data() + (64 - misaligned) % 64, static_cast<size_t>(scratch_bytes)});
   return y;
 }
 
-// The longest chain of roundings that a product passes through, from the order that each
-// implementation documents, in units of the relative error of one f32 rounding.
+// The longest chain of roundings that a product passes through, in units of the relative error of
+// one f32 rounding.
 double NumRoundings(Isa isa, const Problem& problem) {
   const int64_t num_cols = problem.w.num_cols;
-  if (UsesTiles(isa, problem.w.dtype)) {
-    const int64_t num_parts = problem.precision == TilePrecision::kSplit ? 2 : 1;
+  const DType dtype = problem.w.dtype;
+  const int64_t num_terms =
+      dtype == DType::kBF16 && problem.activations == Activations::kSplit ? 2 : 1;
+  if (UsesTiles(isa, dtype)) {
     return 16 + 1 +
-           static_cast<double>(num_parts * CeilDiv(num_cols, 32));  // in a tile; even + odd
+           static_cast<double>(num_terms * CeilDiv(num_cols, 32));  // in a tile; even + odd
   }
-  const int64_t lanes = isa == Isa::kScalar ? 1 : isa == Isa::kAvx2 ? 8 : 16;
-  return static_cast<double>(CeilDiv(num_cols, lanes)) + std::log2(lanes) + 1;  // 1: the product
+  const int64_t chain = dtype == DType::kBF16   ? 2 * num_terms * CeilDiv(num_cols, 32)
+                        : dtype == DType::kQ8_0 ? 2 + num_cols / kQ8BlockWeights
+                                                : CeilDiv(num_cols, 16);
+  return static_cast<double>(chain) + 4;  // 4: the tree
 }
 
 std::string Describe(Isa isa, const MatrixView& w, int64_t num_tokens) {
@@ -108,8 +113,8 @@ void ExpectNearReference(Isa isa, const Problem& problem, int64_t num_tokens) {
   std::vector<double> expected(y.size()), magnitude(y.size());
   LinearRef({w, problem.bias, x.data(), num_tokens, nullptr}, expected.data(), magnitude.data());
   double x_rounding = 0;
-  if (UsesTiles(isa, w.dtype)) {
-    const bool is_split = problem.precision == TilePrecision::kSplit;
+  if (w.dtype == DType::kBF16) {
+    const bool is_split = problem.activations == Activations::kSplit;
     x_rounding = is_split ? kBF16HalfUlp * kBF16HalfUlp : kBF16HalfUlp;
   }
   // + 1 for the bias; 1.01 pays for second-order terms.
@@ -138,9 +143,52 @@ TEST(Linear, IsNearTheReference) {
           for (int64_t num_tokens : {1, 3, 37}) {
             ExpectNearReference(isa, {weights.view()}, num_tokens);
             ExpectNearReference(isa, {weights.view(), bias.data()}, num_tokens);
-            if (!UsesTiles(isa, dtype)) continue;
-            ExpectNearReference(isa, {weights.view(), bias.data(), TilePrecision::kSplit},
+            if (dtype != DType::kBF16) continue;
+            ExpectNearReference(isa, {weights.view(), bias.data(), Activations::kSplit},
                                 num_tokens);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Numbers of all magnitudes, with zeros of both signs, subnormals and, in the last tokens,
+// infinities and NaN.
+std::vector<float> HardFloats(int64_t num_tokens, int64_t num_cols) {
+  std::vector<float> x = RandomFloats(num_tokens * num_cols, 8);
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = std::ldexp(x[i], static_cast<int>(i * 2654435761u >> 24 & 0xff) - 150);
+    if (i % 11 == 0) x[i] = i % 2 == 0 ? 0.0f : -0.0f;
+  }
+  x[x.size() - 1] = std::numeric_limits<float>::infinity();
+  x[x.size() - 1 - static_cast<size_t>(num_cols)] = std::numeric_limits<float>::quiet_NaN();
+  return x;
+}
+
+bool SameBitsButNans(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+    return SameBits(&x, &y, 1) || (std::isnan(x) && std::isnan(y));
+  });
+}
+
+// An implementation is only a speed.
+TEST(Linear, AllImplementationsOfAnOrderHaveTheSameBits) {
+  for (DType dtype : kDTypes) {
+    for (int64_t num_cols : kNumCols) {
+      if (!Exists(dtype, num_cols)) continue;
+      const Weights weights(dtype, 37, num_cols);
+      const std::vector<float> bias = RandomFloats(37, 9);
+      for (int64_t num_tokens : {2, 9}) {
+        const std::vector<float> x = HardFloats(num_tokens, num_cols);
+        for (Activations activations : kBothActivations) {
+          const Problem problem{weights.view(), bias.data(), activations};
+          std::map<bool, std::vector<float>> expected;
+          for (Isa isa : AvailableIsas()) {
+            const std::vector<float> y = RunLinear({isa, 1}, problem, x.data(), num_tokens);
+            const auto first = expected.try_emplace(UsesTiles(isa, dtype), y).first;
+            ASSERT_TRUE(SameBitsButNans(y, first->second))
+                << Describe(isa, weights.view(), num_tokens);
           }
         }
       }
@@ -150,12 +198,12 @@ TEST(Linear, IsNearTheReference) {
 
 // T = 1 for each row is what T = n gives, on any number of threads and at any alignment.
 void ExpectSameBitsHoweverCut(Isa isa, const Weights& weights, const Weights& unaligned,
-                              TilePrecision precision) {
+                              Activations activations) {
   const int64_t max_tokens = 100;
   const int64_t num_rows = weights.view().num_rows, num_cols = weights.view().num_cols;
   const std::vector<float> bias = RandomFloats(num_rows, 9);
   const std::vector<float> x = RandomFloats(max_tokens * num_cols, 8);
-  const Problem problem{weights.view(), bias.data(), precision};
+  const Problem problem{weights.view(), bias.data(), activations};
   std::vector<float> expected;
   for (int64_t t = 0; t < max_tokens; ++t) {
     const std::vector<float> y = RunLinear({isa, 1}, problem, x.data() + t * num_cols, 1);
@@ -168,7 +216,7 @@ void ExpectSameBitsHoweverCut(Isa isa, const Weights& weights, const Weights& un
           << Describe(isa, weights.view(), num_tokens) << ", " << num_threads << " threads";
     }
   }
-  const Problem off{unaligned.view(), bias.data(), precision};
+  const Problem off{unaligned.view(), bias.data(), activations};
   const std::vector<float> y = RunLinear({isa, 2}, off, x.data(), 5);
   ASSERT_TRUE(SameBits(y.data(), expected.data(), static_cast<int64_t>(y.size())))
       << Describe(isa, weights.view(), 5) << ", unaligned";
@@ -184,9 +232,9 @@ TEST_P(LinearExactness, BitsDependOnTheTokenAndTheRowAlone) {
       for (int64_t num_rows : kNumRows) {
         if (num_cols == 4096 && num_rows == 512) continue;  // seconds, and nothing new
         const Weights weights(dtype, num_rows, num_cols), unaligned(dtype, num_rows, num_cols, 1);
-        for (TilePrecision precision : kPrecisions) {
-          if (precision == TilePrecision::kSplit && !UsesTiles(GetParam(), dtype)) continue;
-          ExpectSameBitsHoweverCut(GetParam(), weights, unaligned, precision);
+        for (Activations activations : kBothActivations) {
+          if (activations == Activations::kSplit && dtype != DType::kBF16) continue;
+          ExpectSameBitsHoweverCut(GetParam(), weights, unaligned, activations);
         }
       }
     }
@@ -212,7 +260,7 @@ TEST_P(LinearExactness, BlocksOfColumnsAndTokensHaveTheBitsOfOneToken) {
   constexpr int64_t kTokens = 555, kRows = 41, kCols = 1100;
   const Weights weights(DType::kBF16, kRows, kCols);
   const std::vector<float> x = RandomFloats(kTokens * kCols, 8);
-  const Problem problem{weights.view(), nullptr, TilePrecision::kSplit};
+  const Problem problem{weights.view(), nullptr, Activations::kSplit};
   const std::vector<float> together = RunLinear({GetParam(), 2}, problem, x.data(), kTokens);
   for (int64_t t = 0; t < kTokens; ++t) {
     const std::vector<float> alone = RunLinear({GetParam(), 1}, problem, x.data() + t * kCols, 1);
@@ -246,7 +294,8 @@ INSTANTIATE_TEST_SUITE_P(, LinearExactness, testing::ValuesIn(AllIsas().begin(),
                            return name;
                          });
 
-// Every f16 value, denormals and infinities too, through a row of one column.
+// Every f16 and bf16 value, infinities too, through a row of one column. The subnormals of f16 are
+// normal numbers in f32; those of bf16 are flushed.
 TEST(Linear, TurnsWeightsToF32Exactly) {
   for (DType dtype : {DType::kF16, DType::kBF16}) {
     std::vector<uint16_t> bits(0x10000);
@@ -254,8 +303,11 @@ TEST(Linear, TurnsWeightsToF32Exactly) {
     const MatrixView w{reinterpret_cast<const std::byte*>(bits.data()), dtype, 0x10000, 1};
     std::vector<float> expected(bits.size());
     ConvertToF32(dtype, bits.data(), 0x10000, expected.data());
-    for (Isa isa : {Isa::kAvx512, Isa::kAvx2, Isa::kScalar}) {
-      if (!IsaAvailable(isa)) continue;
+    for (float& value : expected) {
+      if (std::fpclassify(value) == FP_SUBNORMAL) value = 0;
+    }
+    for (Isa isa : AvailableIsas()) {
+      if (UsesTiles(isa, dtype)) continue;
       const float one = 1;
       const std::vector<float> y = RunLinear({isa, 1}, {w}, &one, 1);
       for (size_t i = 0; i < y.size(); ++i) {
@@ -273,10 +325,9 @@ TEST(Linear, NoTokensIsNoWork) {
 }
 
 TEST(LinearDeathTest, ScratchThatIsTooSmallIsRefused) {
-  if (!IsaAvailable(Isa::kAmxEmulated)) GTEST_SKIP() << "no implementation here needs scratch";
   const Weights weights(DType::kBF16, 4, 8);
   std::vector<float> x(8), y(4);
-  EXPECT_DEATH(Linear({Isa::kAmxEmulated, 1}, {weights.view(), nullptr, x.data(), 1, y.data()}, {}),
+  EXPECT_DEATH(Linear({Isa::kScalar, 1}, {weights.view(), nullptr, x.data(), 1, y.data()}, {}),
                "check failed");
 }
 

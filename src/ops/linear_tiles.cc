@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
-#include "base/threads.h"
+#include "base/flush_subnormals.h"
 #include "ops/parallel_rows.h"
 
 namespace kvick {
@@ -34,7 +34,7 @@ int64_t TileScratchBytes(int64_t max_tokens, int64_t num_cols) {
 
 namespace {
 
-int NumParts(TilePrecision precision) { return precision == TilePrecision::kSplit ? 2 : 1; }
+int NumParts(Activations activations) { return activations == Activations::kSplit ? 2 : 1; }
 
 // Columns of a row that are rounded at once.
 constexpr int64_t kRoundedCols = 512;
@@ -128,7 +128,7 @@ class TileTask {
         row_bytes_(args.w.num_cols * int64_t{sizeof(uint16_t)}),
         part_bytes_(PartBytes(args.w.num_cols)),
         group_bytes_(GroupBytes(args.w.num_cols)),
-        num_parts_(NumParts(args.precision)),
+        num_parts_(NumParts(args.activations)),
         copies_weights_(args.num_tokens > kPatchTokens),
         block_cols_(copies_weights_ ? kBlockCols : args.w.num_cols) {}
 
@@ -301,15 +301,14 @@ class TileTask {
 template <class Tiles>
 void LinearOnTiles(const Exec& exec, const LinearArgs& args, std::span<std::byte> scratch) {
   std::byte* packed = scratch.data();
-  KVICK_CHECK(reinterpret_cast<uintptr_t>(packed) % kTileRowBytes == 0);
   const int64_t part_bytes = PartBytes(args.w.num_cols), group_bytes = GroupBytes(args.w.num_cols);
-  ParallelFor(exec.num_threads, CeilDiv(args.num_tokens, kGroupTokens), [&](int64_t group, int) {
-    for (int part = 0; part < NumParts(args.precision); ++part)
+  ParallelKernel(exec.num_threads, CeilDiv(args.num_tokens, kGroupTokens), [&](int64_t group, int) {
+    for (int part = 0; part < NumParts(args.activations); ++part)
       PackPart(args, group, part, packed + group * group_bytes + part * part_bytes);
   });
   const int64_t row_bytes = args.w.num_cols * int64_t{sizeof(uint16_t)};
   const int64_t rows_per_task = WeightRowsPerTask(row_bytes, 2 * kTileRows);
-  ParallelFor(exec.num_threads, CeilDiv(args.w.num_rows, rows_per_task), [&](int64_t task, int) {
+  ParallelKernel(exec.num_threads, CeilDiv(args.w.num_rows, rows_per_task), [&](int64_t task, int) {
     const int64_t begin = task * rows_per_task;
     TileTask<Tiles>(args, packed).Run(begin, std::min(begin + rows_per_task, args.w.num_rows));
   });

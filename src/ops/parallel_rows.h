@@ -6,18 +6,18 @@
 
 #include "base/checked_math.h"
 #include "base/exec.h"
-#include "base/threads.h"
+#include "base/flush_subnormals.h"
 
 namespace kvick {
 
-// Calls body(begin, end) for ranges that together are [0, num_rows). A range has about 32 Ki
-// elements: some microseconds of work, which is what waking a thread costs. So one decoded token
-// stays on one thread.
+// Calls body(begin, end), with FlushSubnormals, for ranges that together are [0, num_rows). A range
+// has about 32 Ki elements: some microseconds of work, which is what waking a thread costs. So one
+// decoded token stays on one thread.
 template <class Body>
 void ParallelRows(const Exec& exec, int64_t num_rows, int64_t row_elements, const Body& body) {
   constexpr int64_t kElementsPerTask = int64_t{1} << 15;
   const int64_t rows_per_task = std::max<int64_t>(1, kElementsPerTask / row_elements);
-  ParallelFor(exec.num_threads, CeilDiv(num_rows, rows_per_task), [&](int64_t task, int) {
+  ParallelKernel(exec.num_threads, CeilDiv(num_rows, rows_per_task), [&](int64_t task, int) {
     const int64_t begin = task * rows_per_task;
     body(begin, std::min(begin + rows_per_task, num_rows));
   });

@@ -1,5 +1,6 @@
 #include "ops/rms_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
@@ -10,28 +11,46 @@
 #define HWY_TARGET_INCLUDE "ops/rms_norm.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
-#include "base/sum_lanes-inl.h"
+#include "base/f32x16-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kvick::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
+constexpr int64_t kDoubleLanes = hn::MaxLanes(hn::ScalableTag<double>());
+constexpr int64_t kDoubleParts = 16 / kDoubleLanes;
+
+// Sixteen lanes in f64: lane i adds the squares of x[i], x[16 + i], ... in ascending order. The
+// square of an f32 is exact in f64, so it makes no difference whether the addition is fused.
+struct SquareSums {
+  hn::Vec<hn::ScalableTag<double>> part[kDoubleParts];
+
+  void Add(const float* x) {
+    const hn::ScalableTag<double> d;
+    const hn::Rebind<float, decltype(d)> d_f32;
+    for (int64_t p = 0; p < kDoubleParts; ++p) {
+      const auto v = hn::PromoteTo(d, hn::LoadU(d_f32, x + p * kDoubleLanes));
+      part[p] = hn::Add(hn::Mul(v, v), part[p]);
+    }
+  }
+};
 
 double SumOfSquares(const float* x, int64_t n) {
   const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> d_f32;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto sums = hn::Zero(d);
+  SquareSums sums;
+  for (auto& part : sums.part) part = hn::Zero(d);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto v = hn::PromoteTo(d, hn::LoadU(d_f32, x + i));
-    sums = hn::MulAdd(v, v, sums);
+  for (; i + 16 <= n; i += 16) sums.Add(x + i);
+  if (i < n) {
+    float tail[16] = {};
+    std::copy(x + i, x + n, tail);
+    sums.Add(tail);
   }
-  double sum = SumLanes(d, sums);
-  for (; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return sum;
+  for (int64_t half = kDoubleParts / 2; half > 0; half /= 2) {
+    for (int64_t p = 0; p < half; ++p) sums.part[p] = hn::Add(sums.part[p], sums.part[p + half]);
+  }
+  return SumLanes(d, sums.part[0]);
 }
 
 void NormRow(const RmsNormArgs& args, int64_t row) {
@@ -40,11 +59,10 @@ void NormRow(const RmsNormArgs& args, int64_t row) {
   float* out = args.out + row * n;
   const double mean_square = SumOfSquares(x, n) / static_cast<double>(n);
   const auto scale = static_cast<float>(1.0 / std::sqrt(mean_square + args.epsilon));
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const F32Tag d;
   const auto scales = hn::Set(d, scale);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
+  for (; i + kLanes <= n; i += kLanes) {
     const auto scaled = hn::Mul(hn::LoadU(d, x + i), scales);
     hn::StoreU(hn::Mul(scaled, hn::LoadU(d, args.weight + i)), d, out + i);
   }

@@ -22,6 +22,7 @@ struct RmsNormArgs {
 //
 // Shapes    x, out [T, n];  weight [n];  T >= 0, n >= 1
 // Types     f32; the squares are summed in f64, so that no finite row overflows
+// Order     canonical: sixteen lanes, then a fixed tree (docs/numerics.md)
 // Requires  epsilon >= 0;  out is x, or overlaps nothing
 // Cost      reads x twice;  allocates nothing
 // Source    arXiv:1910.07467

@@ -1,5 +1,6 @@
 #include "ops/swiglu.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/check.h"
@@ -10,28 +11,37 @@
 #define HWY_TARGET_INCLUDE "ops/swiglu.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
-#include "hwy/contrib/algo/transform-inl.h"
-#include "hwy/contrib/math/math-inl.h"
+#include "base/exp-inl.h"
+#include "base/f32x16-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kvick::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // With e = exp(-|x|), which never overflows, sigmoid(x) is 1 / (1 + e) or, below zero, e / (1 + e).
-template <class D, class V>
-HWY_INLINE V Silu(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
-  const V e = hn::Exp(d, hn::Neg(hn::Abs(x)));
-  const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
+HWY_INLINE F32Vector Silu(F32Vector x) {
+  const F32Tag d;
+  const F32Vector one = hn::Set(d, 1.0f);
+  const F32Vector e = ExpOfNonPositive(hn::Neg(hn::Abs(x)));
+  const F32Vector numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
   return hn::Mul(x, hn::Div(numerator, hn::Add(one, e)));
 }
 
+HWY_INLINE void SwiGluVector(float* gate, const float* up) {
+  const F32Tag d;
+  hn::StoreU(hn::Mul(Silu(hn::LoadU(d, gate)), hn::LoadU(d, up)), d, gate);
+}
+
 void SwiGluElements(float* gate, const float* up, int64_t n) {
-  hn::Transform1(hn::ScalableTag<float>(), gate, static_cast<size_t>(n), up,
-                 [](auto d, auto g, auto u) HWY_ATTR { return hn::Mul(Silu(d, g), u); });
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) SwiGluVector(gate + i, up + i);
+  if (i == n) return;
+  float gate_tail[kLanes] = {}, up_tail[kLanes] = {};
+  std::copy(gate + i, gate + n, gate_tail);
+  std::copy(up + i, up + n, up_tail);
+  SwiGluVector(gate_tail, up_tail);
+  std::copy_n(gate_tail, n - i, gate + i);
 }
 
 }  // namespace

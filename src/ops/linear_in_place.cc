@@ -1,0 +1,274 @@
+// Linear for few tokens.
+//
+// A patch of some rows and tokens is computed at once, which shares loads and hides latency, but
+// never changes what happens to one output.
+//
+// Tried without a gain for one token, 1 thread on a Xeon of family 6 model 207: patches of 1 or 2
+// rows (up to a quarter slower), of 8 (no difference beyond noise); for q8_0, converting the scales
+// of 16 to 64 blocks at once (a gather: slower, as it touches lines before they have arrived).
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/dtype.h"
+#include "base/highway_targets.h"
+#include "ops/linear_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/linear_in_place.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come first.
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "ops/linear_units-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kvick::HWY_NAMESPACE {
+namespace {
+
+// Vectors of sums in registers: half of the 32, or three quarters of the 16. The rest holds
+// operands.
+constexpr int64_t kSums = HWY_TARGET == HWY_AVX2 ? 12 : 16;
+constexpr int64_t kMaxTokens = 4;
+constexpr int64_t kMaxRows = 4;
+constexpr int64_t NumRows(int64_t num_tokens) {
+  return std::clamp<int64_t>(kSums / (num_tokens * kParts), 1, kMaxRows);
+}
+
+// How far ahead of its use a weight is prefetched. One thread of a 2-core Xeon (family 6 model 207)
+// reads at most 16.3 GB/s. For one token, bf16 reached 77 % of that without prefetching, 91 % with
+// 1024 or 1536, 88 % with 512 and 80 % with 4096. A patch prefetches each line once; for q8_0,
+// whose blocks are shorter than a line, about twice.
+constexpr int64_t kAheadBytes = 1024;
+
+// q8_0: the scale is applied to the sum of a block, which takes 5 operations per token beside 4
+// conversions; applied to the weights, 4 beside 8 (vectors of 8 lanes).
+struct Q8Unit {
+  static constexpr ActivationFormat kFormat = ActivationFormat::kF32;
+  static constexpr int64_t kWeightBytes = kQ8BlockBytes;
+  static constexpr int64_t kStepColumns = kQ8BlockWeights;
+
+  struct Weights {
+    F32Vector low[kParts], high[kParts];  // quants 0 to 15, 16 to 31
+  };
+
+  // A byte is never unaligned.
+  static HWY_INLINE F32Vector Quants(const std::byte* block, int64_t i) {
+    const auto* quants = reinterpret_cast<const int8_t*>(block + sizeof(uint16_t)) + i;
+    const auto bytes = hn::LoadU(hn::Rebind<int8_t, F32Tag>(), quants);
+    return hn::ConvertTo(F32Tag(), hn::PromoteTo(hn::Rebind<int32_t, F32Tag>(), bytes));
+  }
+  static HWY_INLINE Weights Load(const std::byte* block) {
+    Weights weights;
+    for (int64_t p = 0; p < kParts; ++p) {
+      weights.low[p] = Quants(block, p * kLanes);
+      weights.high[p] = Quants(block, 16 + p * kLanes);
+    }
+    return weights;
+  }
+  static HWY_INLINE void Add(const Weights& w, float scale, const std::byte* x, F32x16& sum) {
+    const F32Vector scales = hn::Set(F32Tag(), scale);
+    for (int64_t p = 0; p < kParts; ++p) {
+      F32Vector block_sum = hn::Mul(w.low[p], MultiplyF32::Load(x, p));
+      block_sum = Fma(w.high[p], MultiplyF32::Load(x + kVectorBytes, p), block_sum);
+      sum.part[p] = Fma(scales, block_sum, sum.part[p]);
+    }
+  }
+};
+
+// The scales of the blocks at `offset` of the rows: one conversion for all of them, stored to
+// memory, because a broadcast from memory is part of a load. One by one, each took 3 vector
+// operations beside the 12 of its block.
+template <int64_t kRows>
+HWY_INLINE void LoadQ8Scales(const std::byte* const (&rows)[kRows], int64_t offset,
+                             float (&scales)[kMaxRows]) {
+  uint16_t bits[kMaxRows] = {};
+  for (int64_t r = 0; r < kRows; ++r) std::memcpy(&bits[r], rows[r] + offset, sizeof(bits[r]));
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t r = 0; r < kRows; ++r) scales[r] = F16ToF32(bits[r]);
+#else
+  static_assert(kMaxRows == 4);
+  const uint64_t all =
+      bits[0] | uint64_t{bits[1]} << 16 | uint64_t{bits[2]} << 32 | uint64_t{bits[3]} << 48;
+  const hn::FixedTag<float, kMaxRows> d;
+  const hn::FixedTag<hwy::float16_t, kMaxRows> d16;
+  const auto halves = hn::BitCast(d16, hn::Set(hn::FixedTag<uint64_t, 1>(), all));
+  hn::Store(hn::PromoteTo(d, halves), d, scales);
+  // Otherwise the compiler shuffles them out of the register, which takes two operations each.
+  asm("" : "+m"(scales));
+#endif
+}
+
+// A patch of outputs: kRows rows of w by kTokens rows of x.
+template <class Unit, int kTerms, int64_t kRows, int64_t kTokens>
+class Patch {
+ public:
+  Patch(const LinearTask& task, int64_t first_row, int64_t first_token)
+      : args_(*task.args), first_row_(first_row), first_token_(first_token) {
+    for (int64_t r = 0; r < kRows; ++r) w_[r] = args_.w.data + (first_row + r) * task.row_bytes;
+    for (int64_t t = 0; t < kTokens; ++t) x_[t] = task.x->Row(first_token + t);
+  }
+
+  HWY_INLINE void Compute() {
+    F32x16 sums[kRows][kTokens];
+    for (auto& row : sums)
+      for (F32x16& sum : row) sum = ZeroF32x16();
+    if constexpr (kIsQ8) {
+      AddBlocks(sums);
+    } else {
+      AddSteps(sums);
+    }
+    Store(sums);
+  }
+
+ private:
+  using Sums = F32x16[kRows][kTokens];
+  static constexpr bool kIsQ8 = std::is_same_v<Unit, Q8Unit>;
+  static constexpr int64_t kStepColumns = kIsQ8 ? kQ8BlockWeights : StepColumns(Unit::kFormat);
+  static constexpr int64_t kStepBytes =  // of activations, all terms
+      kIsQ8 ? 2 * kVectorBytes : kTerms * StepBytes(Unit::kFormat);
+
+  // Prefetches kAheadBytes ahead in each row; past its end, at the beginning of the row that
+  // follows it in the next patch.
+  HWY_INLINE void PrefetchAhead(int64_t offset, int64_t row_bytes) const {
+    int64_t ahead = offset + kAheadBytes;
+    if (ahead >= row_bytes) ahead += (kRows - 1) * row_bytes;
+    for (int64_t r = 0; r < kRows; ++r) hwy::Prefetch(w_[r] + ahead);
+  }
+
+  HWY_INLINE void AddBlocks(Sums& sums) const {
+    const int64_t num_blocks = args_.w.num_cols / kQ8BlockWeights;
+    for (int64_t block = 0; block < num_blocks; ++block) {
+      const int64_t offset = block * kQ8BlockBytes;
+      PrefetchAhead(offset, num_blocks * kQ8BlockBytes);
+      HWY_ALIGN float scales[kMaxRows];
+      LoadQ8Scales(w_, offset, scales);
+      for (int64_t r = 0; r < kRows; ++r) {
+        const auto w = Unit::Load(w_[r] + offset);
+        for (int64_t t = 0; t < kTokens; ++t) {
+          Unit::Add(w, scales[r], x_[t] + block * kStepBytes, sums[r][t]);
+        }
+      }
+    }
+  }
+
+  HWY_INLINE void AddSteps(Sums& sums) const {
+    constexpr int64_t kLineSteps = 64 / Unit::kWeightBytes;
+    const int64_t num_steps = args_.w.num_cols / kStepColumns;
+    const int64_t row_bytes = args_.w.num_cols * Unit::kWeightBytes / kStepColumns;
+    int64_t step = 0;
+    for (; step + kLineSteps <= num_steps; step += kLineSteps) {
+      PrefetchAhead(step * Unit::kWeightBytes, row_bytes);
+      for (int64_t i = step; i < step + kLineSteps; ++i)
+        AddStep(w_, i * Unit::kWeightBytes, i, sums);
+    }
+    for (; step < num_steps; ++step) AddStep(w_, step * Unit::kWeightBytes, step, sums);
+    const int64_t tail_bytes = row_bytes - num_steps * Unit::kWeightBytes;
+    if (tail_bytes > 0) AddTail(num_steps, tail_bytes, sums);
+  }
+
+  HWY_INLINE void AddStep(const std::byte* const (&w)[kRows], int64_t offset, int64_t step,
+                          Sums& sums) const {
+    for (int64_t r = 0; r < kRows; ++r) {
+      const auto weights = Unit::Load(w[r] + offset);
+      for (int64_t t = 0; t < kTokens; ++t) {
+        for (int term = 0; term < kTerms; ++term) {
+          const std::byte* x = x_[t] + step * kStepBytes + term * StepBytes(Unit::kFormat);
+          Unit::Add(weights, x, sums[r][t]);
+        }
+      }
+    }
+  }
+
+  // The last columns, filled up with zeros to a whole step.
+  HWY_INLINE void AddTail(int64_t step, int64_t num_bytes, Sums& sums) const {
+    HWY_ALIGN std::byte tails[kRows][64] = {};
+    const std::byte* w[kRows];
+    for (int64_t r = 0; r < kRows; ++r) {
+      std::memcpy(tails[r], w_[r] + step * Unit::kWeightBytes, static_cast<size_t>(num_bytes));
+      w[r] = tails[r];
+    }
+    AddStep(w, 0, step, sums);
+  }
+
+  HWY_INLINE void Store(const Sums& sums) const {
+    for (int64_t r = 0; r < kRows; ++r) {
+      const int64_t row = first_row_ + r;
+      for (int64_t t = 0; t < kTokens; ++t) {
+        const float sum = SumLanes(sums[r][t]);
+        float& y = args_.y[(first_token_ + t) * args_.w.num_rows + row];
+        y = args_.bias == nullptr ? sum : sum + args_.bias[row];
+      }
+    }
+  }
+
+  const LinearArgs& args_;
+  int64_t first_row_;
+  int64_t first_token_;
+  const std::byte* w_[kRows];
+  const std::byte* x_[kTokens];
+};
+
+template <class Unit, int kTerms, int64_t kTokens>
+void RowsForTokens(const LinearTask& task, int64_t first_token) {
+  constexpr int64_t kRows = NumRows(kTokens);
+  int64_t row = task.begin_row;
+  for (; row + kRows <= task.end_row; row += kRows) {
+    Patch<Unit, kTerms, kRows, kTokens>(task, row, first_token).Compute();
+  }
+  for (; row < task.end_row; ++row) {
+    Patch<Unit, kTerms, 1, kTokens>(task, row, first_token).Compute();
+  }
+}
+
+template <class Unit, int kTerms>
+void RowsForAllTokens(const LinearTask& task) {
+  const int64_t num_tokens = task.args->num_tokens;
+  int64_t token = 0;
+  for (; token + kMaxTokens <= num_tokens; token += kMaxTokens) {
+    RowsForTokens<Unit, kTerms, kMaxTokens>(task, token);
+  }
+  switch (num_tokens - token) {
+    case 3:
+      return RowsForTokens<Unit, kTerms, 3>(task, token);
+    case 2:
+      return RowsForTokens<Unit, kTerms, 2>(task, token);
+    case 1:
+      return RowsForTokens<Unit, kTerms, 1>(task, token);
+  }
+}
+
+template <class Unit>
+void RunTerms(const LinearTask& task) {
+  if (task.x->num_terms == 2) return RowsForAllTokens<Unit, 2>(task);
+  RowsForAllTokens<Unit, 1>(task);
+}
+
+void RunTask(const LinearTask& task) {
+#if HWY_TARGET == HWY_AVX3
+  if (task.x->format == ActivationFormat::kBF16Pairs) return RunTerms<DotUnit>(task);
+#endif
+  switch (task.args->w.dtype) {
+    case DType::kF32:
+      return RowsForAllTokens<F32Unit<DType::kF32>, 1>(task);
+    case DType::kF16:
+      return RowsForAllTokens<F32Unit<DType::kF16>, 1>(task);
+    case DType::kBF16:
+      return RunTerms<PairUnit>(task);
+    case DType::kQ8_0:
+      return RowsForAllTokens<Q8Unit, 1>(task);
+  }
+}
+
+}  // namespace
+}  // namespace kvick::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace kvick {
+
+void MultiplyInPlace(Isa isa, const LinearTask& task) { KVICK_FOR_ISA(isa, RunTask)(task); }
+
+}  // namespace kvick
+#endif  // HWY_ONCE
