@@ -23,7 +23,7 @@ int64_t PackedBytes(const PackedActivations& packed, int64_t max_tokens) {
 
 // Rows of a task: few enough that every thread gets several tasks, as many as the panels take.
 int64_t PanelRowsPerTask(const Exec& exec, int64_t num_rows) {
-  constexpr int64_t kMaxMultiples = 4, kTasksPerThread = 4;
+  constexpr int64_t kMaxMultiples = 2, kTasksPerThread = 4;
   const int64_t num_multiples = num_rows / kPanelRowMultiple / (kTasksPerThread * exec.num_threads);
   return kPanelRowMultiple * std::clamp<int64_t>(num_multiples, 1, kMaxMultiples);
 }
@@ -43,6 +43,7 @@ void LinearOnVectors(const Exec& exec, const LinearArgs& args, int64_t row_bytes
   ParallelKernel(exec.num_threads, num_tasks, [&](int64_t task_idx, int thread) {
     LinearTask task{&args, &packed, row_bytes, task_idx * rows_per_task, 0};
     task.end_row = std::min(task.begin_row + rows_per_task, args.w.num_rows);
+    task.has_bf16_dot = exec.isa == Isa::kAvx512Bf16 && args.w.dtype == DType::kBF16;
     task.scratch = panels + thread * PanelScratchBytes();
     in_panels ? MultiplyInPanels(exec.isa, task) : MultiplyInPlace(exec.isa, task);
   });

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/highway_targets.h"
 #include "ops/linear_kernels.h"
@@ -30,17 +31,21 @@ namespace {
 // Vectors of sums in registers: half of the 32, or three quarters of the 16. The rest holds
 // operands.
 constexpr int64_t kSums = HWY_TARGET == HWY_AVX2 ? 12 : 16;
-constexpr int64_t kMaxTokens = 4;
+constexpr int64_t kMaxTokens = HWY_TARGET == HWY_AVX2 ? 3 : 4;
 constexpr int64_t kMaxRows = 4;
+// A power of two, so that patches share kMaxRows rows without a rest.
 constexpr int64_t NumRows(int64_t num_tokens) {
-  return std::clamp<int64_t>(kSums / (num_tokens * kParts), 1, kMaxRows);
+  int64_t num_rows = kMaxRows;
+  while (num_rows > 1 && num_rows * num_tokens * kParts > kSums) num_rows /= 2;
+  return num_rows;
 }
 
-// How far ahead of its use a weight is prefetched. One thread of a 2-core Xeon (family 6 model 207)
-// reads at most 16.3 GB/s. For one token, bf16 reached 77 % of that without prefetching, 91 % with
-// 1024 or 1536, 88 % with 512 and 80 % with 4096. A patch prefetches each line once; for q8_0,
-// whose blocks are shorter than a line, about twice.
-constexpr int64_t kAheadBytes = 1024;
+// How far ahead of its use a weight is prefetched, all rows of a patch together. One thread of a
+// 2-core Xeon (family 6 model 207) reads at most 16.3 GB/s. For one token and four rows, bf16
+// reached 77 % of that without prefetching, 91 % with 1024 or 1536 bytes a row, 88 % with 512 and
+// 80 % with 4096. A patch prefetches each line once; for q8_0, whose blocks are shorter than a
+// line, about twice.
+constexpr int64_t kAheadBytes = 4096;
 
 // q8_0: the scale is applied to the sum of a block, which takes 5 operations per token beside 4
 // conversions; applied to the weights, 4 beside 8 (vectors of 8 lanes).
@@ -70,8 +75,8 @@ struct Q8Unit {
   static HWY_INLINE void Add(const Weights& w, float scale, const std::byte* x, F32x16& sum) {
     const F32Vector scales = hn::Set(F32Tag(), scale);
     for (int64_t p = 0; p < kParts; ++p) {
-      F32Vector block_sum = hn::Mul(w.low[p], MultiplyF32::Load(x, p));
-      block_sum = Fma(w.high[p], MultiplyF32::Load(x + kVectorBytes, p), block_sum);
+      F32Vector block_sum = hn::Mul(w.low[p], LoadLanes(x, p));
+      block_sum = Fma(w.high[p], LoadLanes(x + kVectorBytes, p), block_sum);
       sum.part[p] = Fma(scales, block_sum, sum.part[p]);
     }
   }
@@ -100,6 +105,10 @@ HWY_INLINE void LoadQ8Scales(const std::byte* const (&rows)[kRows], int64_t offs
 #endif
 }
 
+struct Range {
+  int64_t begin, end;
+};
+
 // A patch of outputs: kRows rows of w by kTokens rows of x.
 template <class Unit, int kTerms, int64_t kRows, int64_t kTokens>
 class Patch {
@@ -126,13 +135,11 @@ class Patch {
   using Sums = F32x16[kRows][kTokens];
   static constexpr bool kIsQ8 = std::is_same_v<Unit, Q8Unit>;
   static constexpr int64_t kStepColumns = kIsQ8 ? kQ8BlockWeights : StepColumns(Unit::kFormat);
-  static constexpr int64_t kStepBytes =  // of activations, all terms
-      kIsQ8 ? 2 * kVectorBytes : kTerms * StepBytes(Unit::kFormat);
 
-  // Prefetches kAheadBytes ahead in each row; past its end, at the beginning of the row that
+  // Prefetches ahead in each row; past its end, at the beginning of the row that
   // follows it in the next patch.
   HWY_INLINE void PrefetchAhead(int64_t offset, int64_t row_bytes) const {
-    int64_t ahead = offset + kAheadBytes;
+    int64_t ahead = offset + kAheadBytes / kRows;
     if (ahead >= row_bytes) ahead += (kRows - 1) * row_bytes;
     for (int64_t r = 0; r < kRows; ++r) hwy::Prefetch(w_[r] + ahead);
   }
@@ -147,7 +154,7 @@ class Patch {
       for (int64_t r = 0; r < kRows; ++r) {
         const auto w = Unit::Load(w_[r] + offset);
         for (int64_t t = 0; t < kTokens; ++t) {
-          Unit::Add(w, scales[r], x_[t] + block * kStepBytes, sums[r][t]);
+          Unit::Add(w, scales[r], x_[t] + block * 2 * kVectorBytes, sums[r][t]);
         }
       }
     }
@@ -170,12 +177,17 @@ class Patch {
 
   HWY_INLINE void AddStep(const std::byte* const (&w)[kRows], int64_t offset, int64_t step,
                           Sums& sums) const {
-    for (int64_t r = 0; r < kRows; ++r) {
-      const auto weights = Unit::Load(w[r] + offset);
-      for (int64_t t = 0; t < kTokens; ++t) {
-        for (int term = 0; term < kTerms; ++term) {
-          const std::byte* x = x_[t] + step * kStepBytes + term * StepBytes(Unit::kFormat);
-          Unit::Add(weights, x, sums[r][t]);
+    for (int64_t part = 0; part < kParts; ++part) {
+      for (int64_t i = 0; i < kTerms * Unit::kVectors; ++i) {
+        const int64_t vector = i % Unit::kVectors, term = i / Unit::kVectors;
+        typename Unit::Operand x[kTokens];
+        for (int64_t t = 0; t < kTokens; ++t) {
+          x[t] = Unit::LoadActivations(x_[t] + (step * kTerms + term) * StepBytes(Unit::kFormat),
+                                       vector, part);
+        }
+        for (int64_t r = 0; r < kRows; ++r) {
+          const auto weights = Unit::LoadWeights(w[r] + offset, vector, part);
+          for (int64_t t = 0; t < kTokens; ++t) Unit::Add(weights, x[t], sums[r][t].part[part]);
         }
       }
     }
@@ -210,54 +222,76 @@ class Patch {
   const std::byte* x_[kTokens];
 };
 
+// Rows [begin, end) of the task, for kTokens tokens.
 template <class Unit, int kTerms, int64_t kTokens>
-void RowsForTokens(const LinearTask& task, int64_t first_token) {
+void ComputePatches(const LinearTask& task, const Range& rows, int64_t first_token) {
   constexpr int64_t kRows = NumRows(kTokens);
-  int64_t row = task.begin_row;
-  for (; row + kRows <= task.end_row; row += kRows) {
+  int64_t row = rows.begin;
+  for (; row + kRows <= rows.end; row += kRows) {
     Patch<Unit, kTerms, kRows, kTokens>(task, row, first_token).Compute();
   }
-  for (; row < task.end_row; ++row) {
+  for (; row < rows.end; ++row) {
     Patch<Unit, kTerms, 1, kTokens>(task, row, first_token).Compute();
   }
 }
 
+// As many tokens at a time as registers hold, or one less, so that no group is small.
 template <class Unit, int kTerms>
-void RowsForAllTokens(const LinearTask& task) {
-  const int64_t num_tokens = task.args->num_tokens;
-  int64_t token = 0;
-  for (; token + kMaxTokens <= num_tokens; token += kMaxTokens) {
-    RowsForTokens<Unit, kTerms, kMaxTokens>(task, token);
+void ComputeRows(const LinearTask& task, const Range& rows, const Range& tokens) {
+  const int64_t num_tokens = tokens.end - tokens.begin;
+  const int64_t num_groups = CeilDiv(num_tokens, kMaxTokens);
+  for (int64_t group = 0; group < num_groups; ++group) {
+    const int64_t begin = tokens.begin + group * num_tokens / num_groups;
+    const int64_t end = tokens.begin + (group + 1) * num_tokens / num_groups;
+    switch (end - begin) {
+      case 4:
+        ComputePatches<Unit, kTerms, std::min<int64_t>(4, kMaxTokens)>(task, rows, begin);
+        break;
+      case 3:
+        ComputePatches<Unit, kTerms, 3>(task, rows, begin);
+        break;
+      case 2:
+        ComputePatches<Unit, kTerms, 2>(task, rows, begin);
+        break;
+      default:
+        ComputePatches<Unit, kTerms, 1>(task, rows, begin);
+    }
   }
-  switch (num_tokens - token) {
-    case 3:
-      return RowsForTokens<Unit, kTerms, 3>(task, token);
-    case 2:
-      return RowsForTokens<Unit, kTerms, 2>(task, token);
-    case 1:
-      return RowsForTokens<Unit, kTerms, 1>(task, token);
+}
+
+// A few rows come from memory for the first tokens, and from the L1 cache for the other ones of a
+// block of tokens.
+template <class Unit, int kTerms>
+void ComputeTask(const LinearTask& task) {
+  constexpr int64_t kBlockTokens = 8;
+  const int64_t num_tokens = task.args->num_tokens;
+  for (int64_t token = 0; token < num_tokens; token += kBlockTokens) {
+    const Range tokens{token, std::min(token + kBlockTokens, num_tokens)};
+    for (int64_t row = task.begin_row; row < task.end_row; row += kMaxRows) {
+      ComputeRows<Unit, kTerms>(task, {row, std::min(row + kMaxRows, task.end_row)}, tokens);
+    }
   }
 }
 
 template <class Unit>
 void RunTerms(const LinearTask& task) {
-  if (task.x->num_terms == 2) return RowsForAllTokens<Unit, 2>(task);
-  RowsForAllTokens<Unit, 1>(task);
+  if (task.x->num_terms == 2) return ComputeTask<Unit, 2>(task);
+  ComputeTask<Unit, 1>(task);
 }
 
 void RunTask(const LinearTask& task) {
 #if HWY_TARGET == HWY_AVX3
-  if (task.x->format == ActivationFormat::kBF16Pairs) return RunTerms<DotUnit>(task);
+  if (task.has_bf16_dot) return RunTerms<DotUnit>(task);
 #endif
   switch (task.args->w.dtype) {
     case DType::kF32:
-      return RowsForAllTokens<F32Unit<DType::kF32>, 1>(task);
+      return ComputeTask<F32Unit<DType::kF32>, 1>(task);
     case DType::kF16:
-      return RowsForAllTokens<F32Unit<DType::kF16>, 1>(task);
+      return ComputeTask<F32Unit<DType::kF16>, 1>(task);
     case DType::kBF16:
-      return RunTerms<PairUnit>(task);
+      return RunTerms<BF16Unit>(task);
     case DType::kQ8_0:
-      return RowsForAllTokens<Q8Unit, 1>(task);
+      return ComputeTask<Q8Unit, 1>(task);
   }
 }
 

@@ -32,6 +32,7 @@ struct LinearTask {
   int64_t begin_row = 0;
   int64_t end_row = 0;
   std::byte* scratch = nullptr;  // PanelScratchBytes of this thread
+  bool has_bf16_dot = false;     // w is bf16, and the processor has VDPBF16PS
 };
 
 // Reads weights where they lie, a few rows at a time for up to four tokens: the kernel for few
@@ -45,7 +46,7 @@ int64_t PanelScratchBytes();
 
 // Tokens from which panels are faster.
 int64_t MinPanelTokens(Isa isa, DType dtype);
-inline constexpr int64_t kPanelRowMultiple = 12;  // rows of a task: a multiple, but for the last
+inline constexpr int64_t kPanelRowMultiple = 28;  // rows of a task: a multiple, but for the last
 
 }  // namespace kvick
 

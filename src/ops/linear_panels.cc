@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -18,7 +19,7 @@
 #define HWY_TARGET_INCLUDE "ops/linear_panels.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
-#include "hwy/cache_control.h"
+#include "base/prefetch-inl.h"
 #include "hwy/highway.h"
 #include "ops/linear_units-inl.h"
 
@@ -28,9 +29,9 @@ namespace kvick {
 namespace {
 
 constexpr int64_t kBlockColumns = 1024;
-constexpr int64_t kBlockTokens = 64;
-constexpr int64_t kMaxTaskRows = 48;
-constexpr int64_t kMaxPanelRows = 6;
+constexpr int64_t kBlockTokens = 128;
+constexpr int64_t kMaxTaskRows = 56;
+constexpr int64_t kMaxPanelRows = 7;
 
 // The scratch memory of a thread.
 struct PanelScratch {
@@ -46,22 +47,42 @@ HWY_BEFORE_NAMESPACE();
 namespace kvick::HWY_NAMESPACE {
 namespace {
 
-// Sums in registers: 24 of 32, or 12 of 16; the others hold operands.
+// Sums in registers: 21 of 32, or 12 of 16; the others hold operands.
 #if HWY_TARGET == HWY_AVX2
-constexpr int64_t kPanelRows = 4, kMaxTokens = 3;
+constexpr int kPanelRows = 4, kMaxTokens = 3;
 #elif HWY_TARGET == HWY_SCALAR
-constexpr int64_t kPanelRows = 2, kMaxTokens = 2;
+constexpr int kPanelRows = 2, kMaxTokens = 2;
 #else
-constexpr int64_t kPanelRows = 6, kMaxTokens = 4;
+constexpr int kPanelRows = 7, kMaxTokens = 3;
 #endif
 static_assert(kPanelRows <= kMaxPanelRows && kPanelRowMultiple % kPanelRows == 0);
 
-// Weights that are unpacked next, fetched meanwhile: some rows, one step of each at a time.
-struct NextRows {
+// What is fetched into the caches meanwhile: a cache line of each row with each step.
+struct AheadRows {
   const std::byte* data = nullptr;
   int64_t stride = 0;
   int64_t num = 0;
+
+  HWY_INLINE void Prefetch(int64_t step) const {
+    for (int64_t r = 0; r < num; ++r) PrefetchToL2(data + r * stride + step * 64);
+  }
 };
+
+// Otherwise the compiler loads a row again with each multiplication, and loads become the limit (40
+// % of the FMA peak instead of 60).
+template <class V>
+HWY_INLINE V InRegister(V vector) {
+#if HWY_ARCH_X86
+  auto raw = vector.raw;
+  asm("" : "+v"(raw));
+  vector.raw = raw;
+#elif HWY_ARCH_ARM_A64 && HWY_TARGET != HWY_SCALAR
+  auto raw = vector.raw;
+  asm("" : "+w"(raw));
+  vector.raw = raw;
+#endif
+  return vector;
+}
 
 // Steps [0, num_steps) of a panel and of some tokens.
 struct PanelProduct {
@@ -70,47 +91,59 @@ struct PanelProduct {
   int64_t x_stride;        // bytes from a token to the next
   int64_t num_steps;
   float* sums;    // [token][row][16]
-  bool is_first;  // the sums start at zero
-  NextRows next;
+  bool is_first;  // sums start at zero, not at what `sums` holds
+  AheadRows weights_ahead;
+  AheadRows x_ahead;
 };
+
+// Calls body(0), ..., body(kNum - 1), unrolled from the start: the compiler keeps arrays of vectors
+// in registers only if it never sees a variable index.
+template <int kNum, class Body>
+HWY_INLINE void Unrolled(const Body& body) {
+  [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) HWY_ATTR {
+    (body(std::integral_constant<int, kIndex>()), ...);
+  }
+  (std::make_integer_sequence<int, kNum>());
+}
 
 template <class Unit, int kTerms, int kTokens>
 void AddPart(const PanelProduct& product, int64_t part) {
-  using Multiply = typename Unit::Multiply;
-  constexpr int64_t kTokenFloats = kMaxTaskRows * 16;
-  const F32Tag d;
-  float* const lanes = product.sums + part * kLanes;
+  using Operand = typename Unit::Operand;
   F32Vector sums[kTokens][kPanelRows];
-  for (int64_t t = 0; t < kTokens; ++t) {
-    for (int64_t r = 0; r < kPanelRows; ++r) {
-      sums[t][r] = product.is_first ? hn::Zero(d) : hn::Load(d, lanes + t * kTokenFloats + r * 16);
-    }
+  const auto for_each_sum = [&](const auto& body) HWY_ATTR {
+    float* const lanes = product.sums + part * kLanes;
+    Unrolled<kTokens>([&](auto t) HWY_ATTR {
+      Unrolled<kPanelRows>([&](auto r)
+                               HWY_ATTR { body(sums[t][r], lanes + (t * kMaxTaskRows + r) * 16); });
+    });
+  };
+  if (product.is_first) {
+    for_each_sum([](F32Vector& sum, float*) HWY_ATTR { sum = hn::Zero(F32Tag()); });
+  } else {
+    for_each_sum([](F32Vector& sum, float* lanes) HWY_ATTR { sum = hn::Load(F32Tag(), lanes); });
   }
   const std::byte* w = product.panel;
   const std::byte* x = product.x;
   for (int64_t step = 0; step < product.num_steps; ++step) {
-    for (int64_t r = 0; r < product.next.num; ++r) {
-      hwy::Prefetch(product.next.data + r * product.next.stride + step * Unit::kWeightBytes);
-    }
-    for (int term = 0; term < kTerms; ++term) {
-      for (int64_t v = 0; v < Unit::kVectors; ++v, x += kVectorBytes) {
-        typename Multiply::Operand rows[kPanelRows];
-        for (int64_t r = 0; r < kPanelRows; ++r) {
-          rows[r] = Multiply::Load(w + (r * Unit::kVectors + v) * kVectorBytes, part);
-        }
-        for (int64_t t = 0; t < kTokens; ++t) {
-          const auto token = Multiply::Load(x + t * product.x_stride, part);
-          for (int64_t r = 0; r < kPanelRows; ++r) Multiply::Add(rows[r], token, sums[t][r]);
-        }
-      }
-    }
+    product.weights_ahead.Prefetch(step);
+    product.x_ahead.Prefetch(step);
+    Unrolled<kTerms * Unit::kVectors>([&](auto i) HWY_ATTR {
+      constexpr int kVector = i % Unit::kVectors, kTerm = i / Unit::kVectors;
+      Operand rows[kPanelRows];
+      Unrolled<kPanelRows>([&](auto r) HWY_ATTR {
+        rows[r] =
+            InRegister(Unit::LoadPanel(w + (r * Unit::kVectors + kVector) * kVectorBytes, part));
+      });
+      Unrolled<kTokens>([&](auto t) HWY_ATTR {
+        const std::byte* token = x + t * product.x_stride + kTerm * StepBytes(Unit::kFormat);
+        const Operand activations = Unit::LoadActivations(token, kVector, part);
+        Unrolled<kPanelRows>([&](auto r) HWY_ATTR { Unit::Add(rows[r], activations, sums[t][r]); });
+      });
+    });
     w += kPanelRows * Unit::kVectors * kVectorBytes;
+    x += kTerms * StepBytes(Unit::kFormat);
   }
-  for (int64_t t = 0; t < kTokens; ++t) {
-    for (int64_t r = 0; r < kPanelRows; ++r) {
-      hn::Store(sums[t][r], d, lanes + t * kTokenFloats + r * 16);
-    }
-  }
+  for_each_sum([](F32Vector sum, float* lanes) HWY_ATTR { hn::Store(sum, F32Tag(), lanes); });
 }
 
 template <class Unit, int kTerms, int kTokens>
@@ -157,6 +190,10 @@ class PanelTask {
     return args_.w.data + row * task_.row_bytes + step * Unit::kWeightBytes;
   }
 
+  const std::byte* ActivationsAt(int64_t token, int64_t step) const {
+    return x_.Row(token) + step * kTerms * StepBytes(Unit::kFormat);
+  }
+
   // Rows past the end of the task are those before it, and their sums are not used.
   void UnpackPanel(int64_t first_row, const Block& block) {
     for (int64_t r = 0; r < kPanelRows; ++r) {
@@ -165,14 +202,14 @@ class PanelTask {
       const int64_t num_columns = args_.w.num_cols - block.first_step * kStepColumns;
       const int64_t num_whole = std::min(block.num_steps, num_columns / kStepColumns);
       for (int64_t step = 0; step < num_whole; ++step) {
-        Unit::Unpack(w + step * Unit::kWeightBytes, out);
+        UnpackStep<Unit>(w + step * Unit::kWeightBytes, out);
         out += kPanelRows * Unit::kVectors * kVectorBytes;
       }
       if (num_whole == block.num_steps) continue;
       std::byte tail[Unit::kWeightBytes] = {};
       const int64_t tail_bytes = num_columns % kStepColumns * Unit::kWeightBytes / kStepColumns;
       std::memcpy(tail, w + num_whole * Unit::kWeightBytes, static_cast<size_t>(tail_bytes));
-      Unit::Unpack(tail, out);
+      UnpackStep<Unit>(tail, out);
     }
   }
 
@@ -182,28 +219,29 @@ class PanelTask {
     for (int64_t group = 0; group < num_groups; ++group) {
       const int64_t begin = group * block.num_tokens / num_groups;
       const int64_t end = (group + 1) * block.num_tokens / num_groups;
-      const PanelProduct product{
-          scratch_.panel,
-          x_.Row(block.first_token + begin) + block.first_step * kTerms * StepBytes(Unit::kFormat),
-          x_.row_stride,
-          block.num_steps,
-          scratch_.sums[begin][row - task_.begin_row],
-          block.first_step == 0,
-          NextRowsFor(group, num_groups, row, block)};
+      const PanelProduct product{scratch_.panel,
+                                 ActivationsAt(block.first_token + begin, block.first_step),
+                                 x_.row_stride,
+                                 block.num_steps,
+                                 scratch_.sums[begin][row - task_.begin_row],
+                                 block.first_step == 0,
+                                 WeightsAhead(group, num_groups, row, block),
+                                 ActivationsAhead(begin, end, row, block)};
       AddProductOf(end - begin, product);
     }
   }
 
-  // The groups of tokens share the rows of the panel that is unpacked next.
-  NextRows NextRowsFor(int64_t group, int64_t num_groups, int64_t row, const Block& block) const {
+  // The panel that is unpacked next, the rows of which are shared among the groups of tokens. Of a
+  // later block of tokens the weights are in the caches.
+  AheadRows WeightsAhead(int64_t group, int64_t num_groups, int64_t row, const Block& block) const {
     int64_t next_row = row + kPanelRows, step = block.first_step;
-    if (block.first_token > 0) return {};  // the task's weights are in the caches
+    if (block.first_token > 0) return {};
     if (next_row >= task_.end_row) {
       next_row = task_.begin_row;
       step += kBlockSteps;
     }
     if (step >= x_.num_steps) {
-      next_row = task_.end_row;  // most likely the next task of this thread begins there or near
+      next_row = task_.end_row;  // a later task begins there
       step = 0;
     }
     const int64_t share = CeilDiv(kPanelRows, num_groups), first = group * share;
@@ -211,10 +249,15 @@ class PanelTask {
     return {WeightsAt(next_row + first, step), task_.row_bytes, num};
   }
 
+  // With the last panel of a block, the same tokens' activations of the next block.
+  AheadRows ActivationsAhead(int64_t begin, int64_t end, int64_t row, const Block& block) const {
+    const bool is_last_panel = row + kPanelRows >= task_.end_row;
+    const int64_t next_step = block.first_step + kBlockSteps;
+    if (!is_last_panel || next_step >= x_.num_steps) return {};
+    return {ActivationsAt(block.first_token + begin, next_step), x_.row_stride, end - begin};
+  }
+
   void AddProductOf(int64_t num_tokens, const PanelProduct& product) {
-    if constexpr (kMaxTokens >= 4) {
-      if (num_tokens == 4) return AddProduct<Unit, kTerms, 4>(product);
-    }
     if constexpr (kMaxTokens >= 3) {
       if (num_tokens == 3) return AddProduct<Unit, kTerms, 3>(product);
     }
@@ -277,7 +320,7 @@ void RunTerms(const LinearTask& task) {
 
 void RunTask(const LinearTask& task) {
 #if HWY_TARGET == HWY_AVX3
-  if (task.x->format == ActivationFormat::kBF16Pairs) return RunTerms<DotUnit>(task);
+  if (task.has_bf16_dot) return RunTerms<DotUnit>(task);
 #endif
   switch (task.args->w.dtype) {
     case DType::kF32:
@@ -285,7 +328,7 @@ void RunTask(const LinearTask& task) {
     case DType::kF16:
       return RunTerms<F32Unit<DType::kF16>>(task);
     case DType::kBF16:
-      return RunTerms<PairUnit>(task);
+      return RunTerms<BF16Unit>(task);
     case DType::kQ8_0:
       KVICK_CHECK(false && "q8_0 has no panels");
   }
@@ -298,10 +341,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace kvick {
 
-// In place, a group of four tokens converts the weights once; panels do so once for all groups, but
-// store them too.
-int64_t MinPanelTokens(Isa, DType dtype) {
-  return dtype == DType::kQ8_0 ? std::numeric_limits<int64_t>::max() : 5;
+// Panels unpack a weight once for all tokens, but store it and read it again.
+int64_t MinPanelTokens(Isa isa, DType dtype) {
+  if (dtype == DType::kQ8_0) return std::numeric_limits<int64_t>::max();
+  return isa == Isa::kAvx2 ? 4 : 13;
 }
 
 int64_t PanelScratchBytes() { return sizeof(PanelScratch); }

@@ -20,115 +20,103 @@ HWY_BEFORE_NAMESPACE();
 namespace kvick {
 namespace HWY_NAMESPACE {
 
-constexpr int64_t kVectorBytes = 16 * int64_t{sizeof(float)};  // sixteen lanes
+constexpr int64_t kVectorBytes = 64;  // sixteen lanes
 
-// acc + a * b, lane by lane, of one part of sixteen lanes of f32.
+HWY_INLINE F32Vector LoadLanes(const std::byte* vector, int64_t part) {
+  return hn::Load(F32Tag(), reinterpret_cast<const float*>(vector) + part * kLanes);
+}
+
+HWY_INLINE void StoreLanes(F32Vector lanes, std::byte* vector, int64_t part) {
+  hn::Store(lanes, F32Tag(), reinterpret_cast<float*>(vector) + part * kLanes);
+}
+
+// Operands and multiplication of units that compute in f32, one part of the lanes at a time.
 struct MultiplyF32 {
   using Operand = F32Vector;
-  static HWY_INLINE Operand Load(const std::byte* vector, int64_t part) {
-    return hn::Load(F32Tag(), reinterpret_cast<const float*>(vector) + part * kLanes);
+  static HWY_INLINE Operand LoadPanel(const std::byte* vector, int64_t part) {
+    return LoadLanes(vector, part);
   }
-  static HWY_INLINE void Add(Operand a, Operand b, F32Vector& acc) { acc = Fma(a, b, acc); }
+  static HWY_INLINE void Add(Operand a, Operand b, F32Vector& sum) { sum = Fma(a, b, sum); }
 };
 
 // f32 or f16: one vector a step.
 template <DType kType>
-struct F32Unit {
+struct F32Unit : MultiplyF32 {
   static constexpr ActivationFormat kFormat = ActivationFormat::kF32;
   static constexpr int64_t kWeightBytes = 16 * kElementBytes<kType>;  // of a step of a row
-  static constexpr int64_t kVectors = 1;                              // of an unpacked step
-  using Multiply = MultiplyF32;
+  static constexpr int64_t kVectors = 1;  // of an unpacked step, in the order of the additions
 
-  struct Weights {
-    F32Vector part[kParts];
-  };
-  static HWY_INLINE Weights Load(const std::byte* w) {
-    Weights weights;
-    for (int64_t p = 0; p < kParts; ++p) {
-      weights.part[p] = LoadF32<kType>(F32Tag(), w + p * kLanes * kElementBytes<kType>);
-    }
-    return weights;
+  static HWY_INLINE Operand LoadWeights(const std::byte* w, int64_t, int64_t part) {
+    return LoadF32<kType>(F32Tag(), w + part * kLanes * kElementBytes<kType>);
   }
-  static HWY_INLINE void Add(const Weights& w, const std::byte* x, F32x16& sum) {
-    for (int64_t p = 0; p < kParts; ++p) {
-      Multiply::Add(w.part[p], Multiply::Load(x, p), sum.part[p]);
-    }
-  }
-  static HWY_INLINE void Unpack(const std::byte* w, std::byte* panel) {
-    const Weights weights = Load(w);
-    for (int64_t p = 0; p < kParts; ++p) {
-      hn::Store(weights.part[p], F32Tag(), reinterpret_cast<float*>(panel) + p * kLanes);
-    }
+  static HWY_INLINE Operand LoadActivations(const std::byte* x, int64_t, int64_t part) {
+    return LoadLanes(x, part);
   }
 };
 
 // bf16 in f32: the odd elements of a step, then the even ones.
-struct PairUnit {
-  static constexpr ActivationFormat kFormat = ActivationFormat::kF32Pairs;
+template <ActivationFormat kActivations>
+struct PairUnit : MultiplyF32 {
+  static constexpr ActivationFormat kFormat = kActivations;
   static constexpr int64_t kWeightBytes = 64;
   static constexpr int64_t kVectors = 2;
-  using Multiply = MultiplyF32;
 
-  struct Weights {
-    F32Pair part[kParts];
-  };
-  static HWY_INLINE Weights Load(const std::byte* w) {
-    Weights weights;
-    for (int64_t p = 0; p < kParts; ++p) {
-      weights.part[p] = LoadF32Pair<DType::kBF16>(F32Tag(), w, p);
-    }
-    return weights;
+  static HWY_INLINE Operand LoadWeights(const std::byte* w, int64_t vector, int64_t part) {
+    const F32Pair pair = LoadF32Pair<DType::kBF16>(F32Tag(), w, part);
+    return vector == 0 ? pair.first : pair.second;
   }
-  static HWY_INLINE void Add(const Weights& w, const std::byte* x, F32x16& sum) {
-    for (int64_t p = 0; p < kParts; ++p) {
-      Multiply::Add(w.part[p].first, Multiply::Load(x, p), sum.part[p]);
-      Multiply::Add(w.part[p].second, Multiply::Load(x + kVectorBytes, p), sum.part[p]);
+  static HWY_INLINE Operand LoadActivations(const std::byte* x, int64_t vector, int64_t part) {
+    if constexpr (kActivations == ActivationFormat::kF32Pairs) {
+      return LoadLanes(x + vector * kVectorBytes, part);
     }
-  }
-  static HWY_INLINE void Unpack(const std::byte* w, std::byte* panel) {
-    const Weights weights = Load(w);
-    auto* out = reinterpret_cast<float*>(panel);
-    for (int64_t p = 0; p < kParts; ++p) {
-      hn::Store(weights.part[p].first, F32Tag(), out + p * kLanes);
-      hn::Store(weights.part[p].second, F32Tag(), out + 16 + p * kLanes);
-    }
+    return LoadWeights(x, vector, part);
   }
 };
 
 #if HWY_TARGET == HWY_AVX3
 
-// Sixteen pairs of bf16, by the instruction: the odd element of a pair is added first, then the
-// even one, each rounded once; subnormals are flushed. A statement of the assembler, so that the
-// compiler need not be told of AVX512_BF16 for the rest of the target.
-struct MultiplyBF16 {
-  using Operand = hn::Vec<hn::ScalableTag<uint32_t>>;
-  static HWY_INLINE Operand Load(const std::byte* vector, int64_t) {
-    return hn::LoadU(hn::ScalableTag<uint32_t>(), reinterpret_cast<const uint32_t*>(vector));
-  }
-  static HWY_INLINE void Add(Operand a, Operand b, F32Vector& acc) {
-    asm("vdpbf16ps %2, %1, %0" : "+v"(acc.raw) : "v"(a.raw), "v"(b.raw));
-  }
-};
-
-// bf16 by the dot product of the processor.
+// bf16 by VDPBF16PS: of each of sixteen pairs the odd element is added first, then the even one,
+// each rounded once; subnormals are flushed. A statement of the assembler, so that the compiler
+// need not be told of AVX512_BF16 for the rest of the target.
 struct DotUnit {
   static constexpr ActivationFormat kFormat = ActivationFormat::kBF16Pairs;
   static constexpr int64_t kWeightBytes = 64;
   static constexpr int64_t kVectors = 1;
-  using Multiply = MultiplyBF16;
+  using Operand = hn::Vec<hn::ScalableTag<uint32_t>>;
 
-  using Weights = Multiply::Operand;
-  static HWY_INLINE Weights Load(const std::byte* w) { return Multiply::Load(w, 0); }
-  static HWY_INLINE void Add(const Weights& w, const std::byte* x, F32x16& sum) {
-    Multiply::Add(w, Multiply::Load(x, 0), sum.part[0]);
+  static HWY_INLINE Operand LoadWeights(const std::byte* w, int64_t, int64_t) {
+    return hn::LoadU(hn::ScalableTag<uint32_t>(), reinterpret_cast<const uint32_t*>(w));
   }
-  static HWY_INLINE void Unpack(const std::byte* w, std::byte* panel) {
-    const hn::ScalableTag<uint32_t> d32;
-    hn::Store(Load(w), d32, reinterpret_cast<uint32_t*>(panel));
+  static HWY_INLINE Operand LoadActivations(const std::byte* x, int64_t, int64_t) {
+    return LoadWeights(x, 0, 0);
+  }
+  static HWY_INLINE Operand LoadPanel(const std::byte* vector, int64_t) {
+    return LoadWeights(vector, 0, 0);
+  }
+  static HWY_INLINE void Add(Operand a, Operand b, F32Vector& sum) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
   }
 };
 
 #endif
+
+// The unit of bf16 weights on this target; the dot product is chosen beside it.
+#if HWY_TARGET == HWY_AVX3
+using BF16Unit = PairUnit<ActivationFormat::kBF16Pairs>;
+#else
+using BF16Unit = PairUnit<ActivationFormat::kF32Pairs>;
+#endif
+
+// A step of weights as it lies in a panel: kVectors vectors.
+template <class Unit>
+HWY_INLINE void UnpackStep(const std::byte* w, std::byte* panel) {
+  for (int64_t v = 0; v < Unit::kVectors; ++v) {
+    for (int64_t p = 0; p < kParts; ++p) {
+      const auto operand = Unit::LoadWeights(w, v, p);
+      StoreLanes(hn::BitCast(F32Tag(), operand), panel + v * kVectorBytes, p);
+    }
+  }
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace kvick

@@ -20,33 +20,27 @@ namespace {
 constexpr F32Tag kTag;
 constexpr int64_t kMaxStepColumns = 32;
 
-// Where the terms of one step of pairs go.
-struct StepOut {
-  std::byte* data;
-  int num_terms;
-};
-
-void StorePairPart(const F32Pair& rounded, ActivationFormat format, int64_t part, std::byte* out) {
+// One part of the lanes of a step.
+void StorePair(const F32Pair& rounded, ActivationFormat format, int64_t part, std::byte* out) {
   const hn::RebindToUnsigned<F32Tag> d32;
-  out += part * kLanes * int64_t{sizeof(float)};
-  auto* first = reinterpret_cast<float*>(out);
+  auto* lanes = reinterpret_cast<float*>(out) + part * kLanes;
   if (format == ActivationFormat::kF32Pairs) {
-    hn::Store(rounded.first, kTag, first);
-    hn::Store(rounded.second, kTag, first + 16);
+    hn::Store(rounded.first, kTag, lanes);
+    hn::Store(rounded.second, kTag, lanes + 16);
     return;
   }
   const auto odd = hn::BitCast(d32, rounded.first), even = hn::BitCast(d32, rounded.second);
-  hn::Store(hn::Or(odd, hn::ShiftRight<16>(even)), d32, reinterpret_cast<uint32_t*>(out));
+  hn::Store(hn::BitCast(kTag, hn::Or(odd, hn::ShiftRight<16>(even))), kTag, lanes);
 }
 
 // 32 columns.
-void PackPairs(const float* x, ActivationFormat format, const StepOut& out) {
+void PackPairs(const PackedActivations& packed, const float* x, std::byte* out) {
   for (int64_t part = 0; part < kParts; ++part) {
     F32Pair rest;
     hn::LoadInterleaved2(kTag, x + 2 * part * kLanes, rest.second, rest.first);
-    for (int term = 0; term < out.num_terms; ++term) {
+    for (int term = 0; term < packed.num_terms; ++term) {
       const F32Pair rounded{RoundToBF16(rest.first), RoundToBF16(rest.second)};
-      StorePairPart(rounded, format, part, out.data + term * StepBytes(format));
+      StorePair(rounded, packed.format, part, out + term * StepBytes(packed.format));
       rest = {hn::Sub(rest.first, rounded.first), hn::Sub(rest.second, rounded.second)};  // exact
     }
   }
@@ -66,7 +60,7 @@ void PackRow(const PackedActivations& packed, const float* x, int64_t num_cols, 
     if (packed.format == ActivationFormat::kF32) {
       std::memcpy(out, step, static_cast<size_t>(step_bytes));
     } else {
-      PackPairs(step, packed.format, {out, packed.num_terms});
+      PackPairs(packed, step, out);
     }
   }
 }
@@ -77,15 +71,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace kvick {
-
-ActivationFormat FormatFor(Isa isa, DType dtype) {
-  if (dtype != DType::kBF16) return ActivationFormat::kF32;
-  return isa == Isa::kAvx512Bf16 ? ActivationFormat::kBF16Pairs : ActivationFormat::kF32Pairs;
-}
-
-int NumTerms(ActivationFormat format, Activations activations) {
-  return format != ActivationFormat::kF32 && activations == Activations::kSplit ? 2 : 1;
-}
 
 PackedActivations PackedActivations::For(ActivationFormat format, int num_terms, int64_t num_cols) {
   constexpr int64_t kLineBytes = 64;
