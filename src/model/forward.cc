@@ -21,7 +21,7 @@ const std::vector<float> kNoBias;
 int64_t LinearScratch(const Exec& exec, const ModelWeights& weights, int64_t max_tokens) {
   int64_t num_bytes = 0;
   const auto include = [&](const MatrixView& w) {
-    num_bytes = std::max(num_bytes, LinearScratchBytes(exec.isa, w.dtype, max_tokens, w.num_cols));
+    num_bytes = std::max(num_bytes, LinearScratchBytes(exec, w.dtype, max_tokens, w.num_cols));
   };
   for (const LayerWeights& layer : weights.layers) {
     for (const MatrixView* w :
@@ -124,9 +124,9 @@ Status Forward::AttentionBlock(int64_t layer, const ForwardStep& step) {
   Norm(w.attention_norm, num_tokens);
   // What is attended to is decided here, and small differences grow: of all projections these alone
   // gain from the second bf16 (docs/numerics.md), and they are a tenth of the multiplications.
-  Project({w.q, w.q_bias, TilePrecision::kSplit}, num_tokens, normed_, q_);
-  Project({w.k, w.k_bias, TilePrecision::kSplit}, num_tokens, normed_, k_);
-  Project({w.v, w.v_bias, TilePrecision::kSplit}, num_tokens, normed_, v_);
+  Project({w.q, w.q_bias, Activations::kSplit}, num_tokens, normed_, q_);
+  Project({w.k, w.k_bias, Activations::kSplit}, num_tokens, normed_, k_);
+  Project({w.v, w.v_bias, Activations::kSplit}, num_tokens, normed_, v_);
   ApplyRope(exec_, {q_, cos_, sin_, num_tokens, heads, dim, config_.rope.pairs});
   ApplyRope(exec_, {k_, cos_, sin_, num_tokens, kv_heads, dim, config_.rope.pairs});
   KVICK_RETURN_IF_ERROR(step.kv->Write(layer, DenseF32(k_, {num_tokens, kv_heads, dim}),
@@ -170,7 +170,7 @@ void Forward::Norm(const std::vector<float>& weight, int64_t num_tokens) {
 
 void Forward::Project(const Projection& p, int64_t num_tokens, const float* in, float* out) {
   const float* bias = p.bias.empty() ? nullptr : p.bias.data();
-  Linear(exec_, {p.w, bias, in, num_tokens, out, p.precision}, linear_scratch_);
+  Linear(exec_, {p.w, bias, in, num_tokens, out, p.activations}, linear_scratch_);
 }
 
 }  // namespace kvick

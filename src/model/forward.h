@@ -58,7 +58,7 @@ class Forward {
   struct Projection {
     const MatrixView& w;
     const std::vector<float>& bias;  // empty: none
-    TilePrecision precision = TilePrecision::kRounded;
+    Activations activations = Activations::kRounded;
   };
   void Project(const Projection& p, int64_t num_tokens, const float* in, float* out);
 

@@ -25,6 +25,10 @@
 
 #ifndef KVICK_OPS_LINEAR_PANELS_SIZES
 #define KVICK_OPS_LINEAR_PANELS_SIZES
+
+// A lambda of a target that is a piece of its caller, whatever the compiler thinks of its size.
+#define KVICK_INLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
+
 namespace kvick {
 namespace {
 
@@ -100,7 +104,7 @@ struct PanelProduct {
 // in registers only if it never sees a variable index.
 template <int kNum, class Body>
 HWY_INLINE void Unrolled(const Body& body) {
-  [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) HWY_ATTR {
+  [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) KVICK_INLINE_LAMBDA {
     (body(std::integral_constant<int, kIndex>()), ...);
   }
   (std::make_integer_sequence<int, kNum>());
@@ -110,40 +114,44 @@ template <class Unit, int kTerms, int kTokens>
 void AddPart(const PanelProduct& product, int64_t part) {
   using Operand = typename Unit::Operand;
   F32Vector sums[kTokens][kPanelRows];
-  const auto for_each_sum = [&](const auto& body) HWY_ATTR {
+  const auto for_each_sum = [&](const auto& body) KVICK_INLINE_LAMBDA {
     float* const lanes = product.sums + part * kLanes;
-    Unrolled<kTokens>([&](auto t) HWY_ATTR {
-      Unrolled<kPanelRows>([&](auto r)
-                               HWY_ATTR { body(sums[t][r], lanes + (t * kMaxTaskRows + r) * 16); });
+    Unrolled<kTokens>([&](auto t) KVICK_INLINE_LAMBDA {
+      Unrolled<kPanelRows>([&](auto r) KVICK_INLINE_LAMBDA {
+        body(sums[t][r], lanes + (t * kMaxTaskRows + r) * 16);
+      });
     });
   };
   if (product.is_first) {
-    for_each_sum([](F32Vector& sum, float*) HWY_ATTR { sum = hn::Zero(F32Tag()); });
+    for_each_sum([](F32Vector& sum, float*) KVICK_INLINE_LAMBDA { sum = hn::Zero(F32Tag()); });
   } else {
-    for_each_sum([](F32Vector& sum, float* lanes) HWY_ATTR { sum = hn::Load(F32Tag(), lanes); });
+    for_each_sum([](F32Vector& sum, float* lanes)
+                     KVICK_INLINE_LAMBDA { sum = hn::Load(F32Tag(), lanes); });
   }
   const std::byte* w = product.panel;
   const std::byte* x = product.x;
   for (int64_t step = 0; step < product.num_steps; ++step) {
     product.weights_ahead.Prefetch(step);
     product.x_ahead.Prefetch(step);
-    Unrolled<kTerms * Unit::kVectors>([&](auto i) HWY_ATTR {
+    Unrolled<kTerms * Unit::kVectors>([&](auto i) KVICK_INLINE_LAMBDA {
       constexpr int kVector = i % Unit::kVectors, kTerm = i / Unit::kVectors;
       Operand rows[kPanelRows];
-      Unrolled<kPanelRows>([&](auto r) HWY_ATTR {
+      Unrolled<kPanelRows>([&](auto r) KVICK_INLINE_LAMBDA {
         rows[r] =
             InRegister(Unit::LoadPanel(w + (r * Unit::kVectors + kVector) * kVectorBytes, part));
       });
-      Unrolled<kTokens>([&](auto t) HWY_ATTR {
+      Unrolled<kTokens>([&](auto t) KVICK_INLINE_LAMBDA {
         const std::byte* token = x + t * product.x_stride + kTerm * StepBytes(Unit::kFormat);
         const Operand activations = Unit::LoadActivations(token, kVector, part);
-        Unrolled<kPanelRows>([&](auto r) HWY_ATTR { Unit::Add(rows[r], activations, sums[t][r]); });
+        Unrolled<kPanelRows>(
+            [&](auto r) KVICK_INLINE_LAMBDA { Unit::Add(rows[r], activations, sums[t][r]); });
       });
     });
     w += kPanelRows * Unit::kVectors * kVectorBytes;
     x += kTerms * StepBytes(Unit::kFormat);
   }
-  for_each_sum([](F32Vector sum, float* lanes) HWY_ATTR { hn::Store(sum, F32Tag(), lanes); });
+  for_each_sum([](F32Vector sum, float* lanes)
+                   KVICK_INLINE_LAMBDA { hn::Store(sum, F32Tag(), lanes); });
 }
 
 template <class Unit, int kTerms, int kTokens>
