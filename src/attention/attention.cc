@@ -10,9 +10,9 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/exec.h"
+#include "base/flush_subnormals.h"
 #include "base/memory.h"
 #include "base/tensor_check.h"
-#include "base/threads.h"
 
 namespace kvick {
 namespace {
@@ -46,6 +46,7 @@ struct Attention::State {
   AttentionConfig config;
   Exec exec;
   const AttentionKernel* kernel = nullptr;
+  const OnlineSoftmaxKernel* online_softmax = nullptr;
   MappedRegion memory;
   std::vector<Workspace> workspaces;  // [num_threads]
 
@@ -213,21 +214,28 @@ void Attention::State::AttendChunk(const ColumnTask& task, int64_t layer, int64_
   kernel->attend_chunk(chunk, to.chunk);
 }
 
+// The first chunk is copied, not merged.
 void Attention::State::MergeChunk(const ColumnTask& task, int64_t chunk_idx, const Workspace& from,
                                   const Workspace& to) const {
   for (int64_t c = 0; c < task.columns.total(); ++c) {
     if (to.num_visible[c] <= chunk_idx * kChunkTokens) continue;
     const OnlineSoftmax total = Column(to.total, c, config.head_dim);
     const OnlineSoftmax chunk = Column(from.chunk, c, config.head_dim);
-    chunk_idx == 0 ? total.Assign(chunk, config.head_dim) : total.Merge(chunk, config.head_dim);
+    if (chunk_idx > 0) {
+      online_softmax->merge(total, chunk, config.head_dim);
+    } else {
+      *total.max = *chunk.max;
+      *total.sum = *chunk.sum;
+      std::copy_n(chunk.out, config.head_dim, total.out);
+    }
   }
 }
 
 void Attention::State::WriteOut(const ColumnTask& task, const Workspace& workspace) const {
   for (int64_t c = 0; c < task.columns.total(); ++c) {
     const OnlineSoftmax total = Column(workspace.total, c, config.head_dim);
-    float* out = task.out + (task.columns.Row(c) - task.columns.q);
-    for (int64_t d = 0; d < config.head_dim; ++d) out[d] = total.out[d] / *total.sum;
+    online_softmax->divide(total, config.head_dim,
+                           task.out + (task.columns.Row(c) - task.columns.q));
   }
 }
 
@@ -245,12 +253,13 @@ void Attention::State::RunTask(const ColumnTask& task, int64_t layer,
 // Computes chunks in parallel, one per thread, and merges them in ascending order: the same bits as
 // RunTask.
 void Attention::State::RunTaskOnAllThreads(const ColumnTask& task, int64_t layer) const {
+  const FlushSubnormals flush;
   const Workspace& main = workspaces[0];
   Prepare(task, main);
   const int64_t num_chunks = NumChunks(task);
   for (int64_t first = 0; first < num_chunks; first += exec.num_threads) {
     const int64_t num = std::min<int64_t>(exec.num_threads, num_chunks - first);
-    ParallelFor(exec.num_threads, num, [&](int64_t i, int) {
+    ParallelKernel(exec.num_threads, num, [&](int64_t i, int) {
       AttendChunk(task, layer, first + i, main, workspaces[static_cast<size_t>(i)]);
     });
     for (int64_t i = 0; i < num; ++i) {
@@ -292,6 +301,7 @@ Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& conf
   if (config.scale == 0) state->config.scale = 1 / std::sqrt(static_cast<float>(config.head_dim));
   state->config.isa = IsaName(state->exec.isa);  // the caller's string may not live as long
   state->kernel = &AttentionKernelFor(state->exec.isa, config.dtype);
+  state->online_softmax = &OnlineSoftmaxKernelFor(state->exec.isa);
   KVICK_RETURN_IF_ERROR(state->Allocate());
   return std::unique_ptr<Attention>(new Attention(std::move(state)));
 }
@@ -317,7 +327,7 @@ Status Attention::Run(int64_t layer, std::span<const AttentionQuery> queries, co
     }
     return {};
   }
-  ParallelFor(state_->exec.num_threads, num_tasks, [&](int64_t i, int thread) {
+  ParallelKernel(state_->exec.num_threads, num_tasks, [&](int64_t i, int thread) {
     state_->RunTask(state_->TaskAt(i, queries, q_data, out_data), layer,
                     state_->workspaces[static_cast<size_t>(thread)]);
   });

@@ -1,8 +1,14 @@
-// The promise, at the level of attention: equal bits however the same work is cut.
+// The promise, at the level of attention: equal bits however the same work is cut, on every isa.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -123,6 +129,120 @@ TEST(AttentionExactness, StridesChangeNoBit) {
     ASSERT_TRUE(attention->Run(0, {&query, 1}, DenseF32(data.q.data(), {80, 6, 32}),
                                DenseF32(out.data(), {80, 6, 32})));
     EXPECT_TRUE(SameBits(wanted, out)) << IsaName(isa);
+  }
+}
+
+// Numbers far from 1, of every kind.
+enum class Extremes {
+  kSubnormal,  // products, weights and values below the least normal number
+  kFinite,     // from subnormal to huge, and -0
+  kInfinite,   // an infinity or a NaN now and then
+};
+
+float ExtremeNumber(Extremes extremes, float normal, std::mt19937& random) {
+  const auto exponent = [&](int min, int max) {
+    return min + static_cast<int>(random() % static_cast<uint32_t>(max - min + 1));
+  };
+  if (extremes == Extremes::kSubnormal) return std::ldexp(normal, exponent(-135, -120));
+  const uint32_t chance = random() % 16384;
+  if (extremes == Extremes::kInfinite && chance < 2) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    return chance == 0 ? std::copysign(kInfinity, normal) : kNan;
+  }
+  if (chance % 16 == 0) return std::copysign(0.0f, normal);
+  if (chance % 16 == 1) return std::ldexp(normal, exponent(-148, -110));
+  return std::ldexp(normal, chance % 16 == 2 ? exponent(4, 30) : exponent(-4, 1));
+}
+
+RandomSequence ExtremeSequence(const AttentionConfig& config, int64_t num_tokens,
+                               Extremes extremes) {
+  RandomSequence data(config, num_tokens, 17);
+  std::mt19937 random(18);
+  for (auto* numbers : {&data.k, &data.v, &data.q}) {
+    if (extremes == Extremes::kSubnormal && numbers == &data.k) continue;
+    for (float& number : *numbers) number = ExtremeNumber(extremes, number, random);
+  }
+  return data;
+}
+
+// A NaN is as good as another: its sign and payload depend on the order of operands.
+std::vector<uint32_t> Bits(const std::vector<float>& numbers) {
+  std::vector<uint32_t> bits;
+  for (float x : numbers) bits.push_back(std::isnan(x) ? 0x7fc00000u : std::bit_cast<uint32_t>(x));
+  return bits;
+}
+
+// The first isa of an order gives the bits that all others of that order must have.
+using BitsOfOrder = std::map<NumericOrder, std::vector<uint32_t>>;
+
+void ExpectBitsOfOrder(BitsOfOrder& bits_of_order, Isa isa, const AttentionConfig& config,
+                       const std::vector<float>& out) {
+  const NumericOrder order =
+      UsesTiles(isa, config.dtype) ? NumericOrder::kTiles : NumericOrder::kCanonical;
+  const auto [wanted, is_first] = bits_of_order.try_emplace(order, Bits(out));
+  if (is_first) return;
+  const std::vector<uint32_t> bits = Bits(out);
+  const auto differ = std::mismatch(bits.begin(), bits.end(), wanted->second.begin());
+  ASSERT_TRUE(differ.first == bits.end())
+      << config.isa << " " << DTypeName(config.dtype) << ", H " << config.num_heads << ", D "
+      << config.head_dim << ": element " << differ.first - bits.begin() << " of " << bits.size()
+      << ": expected bits " << std::hex << *differ.second << ", got " << *differ.first;
+}
+
+template <class Run>
+void ExpectSameBitsOnEveryIsa(const Case& c, Run&& run) {
+  for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
+    BitsOfOrder bits_of_order;
+    for (const Isa isa : AvailableIsas()) {
+      const AttentionConfig config{c.num_heads, c.num_kv_heads, c.head_dim, dtype,
+                                   0,           IsaName(isa),   1};
+      ExpectBitsOfOrder(bits_of_order, isa, config, run(config));
+      ASSERT_FALSE(testing::Test::HasFatalFailure());
+    }
+  }
+}
+
+TEST(AttentionExactness, EveryIsaOfAnOrderGivesTheSameBits) {
+  for (int64_t head_dim = 2; head_dim <= 256; head_dim += head_dim < 72 ? 2 : 46) {
+    ExpectSameBitsOnEveryIsa({4, 2, head_dim, 40}, [](const AttentionConfig& config) {
+      return RunCut(config, RandomSequence(config, 40, 7), {7, 33});
+    });
+    ASSERT_FALSE(HasFatalFailure()) << head_dim;
+  }
+  for (const Case& c : kCases) {
+    ExpectSameBitsOnEveryIsa(c, [&](const AttentionConfig& config) {
+      return RunCut(config, RandomSequence(config, c.num_tokens, 8), {c.num_tokens});
+    });
+    ASSERT_FALSE(HasFatalFailure());
+  }
+}
+
+TEST(AttentionExactness, EveryIsaGivesTheSameBitsForExtremeNumbers) {
+  for (const auto extremes : {Extremes::kSubnormal, Extremes::kFinite, Extremes::kInfinite}) {
+    for (const Case& c : {Case{4, 2, 18, 40}, Case{5, 1, 64, 40}, Case{2, 1, 128, 530}}) {
+      ExpectSameBitsOnEveryIsa(c, [&](const AttentionConfig& config) {
+        return RunCut(config, ExtremeSequence(config, c.num_tokens, extremes), {16, 64});
+      });
+      ASSERT_FALSE(HasFatalFailure()) << static_cast<int>(extremes);
+    }
+  }
+}
+
+// As inputs they count as zero; as results they become zero. The caller's own arithmetic goes on as
+// before.
+TEST(AttentionExactness, SubnormalsAreFlushedInsideOnly) {
+  constexpr Case kSmall = {4, 2, 32, 40};
+  for (const auto& [isa, dtype] : AvailableKernels()) {
+    const AttentionConfig config{
+        kSmall.num_heads, kSmall.num_kv_heads, kSmall.head_dim, dtype, 0, IsaName(isa), 2};
+    if (dtype == DType::kF16) continue;  // whose least number is a normal one in f32
+    RandomSequence data(config, kSmall.num_tokens, 4);
+    for (float& v : data.v) v = std::copysign(1e-39f, v);
+    for (const float x : RunCut(config, data, {})) ASSERT_EQ(x, 0.0f) << IsaName(isa);
+    volatile float subnormal = 1e-39f;
+    subnormal = subnormal * 0.5f;
+    EXPECT_GT(subnormal, 0.0f) << IsaName(isa);
   }
 }
 

@@ -3,7 +3,7 @@
 // Order of operations, for each column on its own:
 //   score[s] = scale * sum over d of q[d] k[s][d], in tile steps of 32 d (even and odd d apart)
 //   max      = over the visible s: exact in any order
-//   p[s]     = exp(score[s] - max);  sum = tree(lanes of sum_s p[s]), s ascending in steps of 16
+//   p[s]     = exp(score[s] - max);  sum = tree(16 lanes of sum_s p[s]), s ascending in steps of 16
 //   out[d]   = sum over s of bf16(p[s]) v[s][d], in tile steps of 32 s (even and odd s apart)
 // A query is the sum of two bf16, because a score is the argument of an exponential, and one bf16
 // is off by up to 2^-8 of sum_d |q k|. Each step takes the leading one first; a key is loaded once
@@ -40,7 +40,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 constexpr F32Tag kTag;
-constexpr int64_t kLanes = 16;
 constexpr int64_t kGroup = kTileRows;     // columns that one tile holds
 constexpr int64_t kSlotTile = kTileRows;  // keys that one tile holds
 constexpr int64_t kDimStep = 32;  // bf16 in a tile row: head_dim a key tile, slots a value step

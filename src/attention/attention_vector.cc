@@ -1,14 +1,17 @@
 // The attention kernel over vectors: compiled once for each vector implementation.
 //
-// Order of operations, for each column on its own:
-//   score[s] = scale * tree(lanes of sum_d q[d] k[s][d]), d ascending in pairs of vectors
+// Order of operations, for each column on its own, the same on every target:
+//   score[s] = scale * tree(16 lanes of sum_d q[d] k[s][d]), d ascending in pairs (32 elements)
 //   max      = over the visible s: exact in any order
-//   p[s]     = exp(score[s] - max);  sum = tree(lanes of sum_s p[s]), s ascending in vector steps
+//   p[s]     = exp(score[s] - max);  sum = tree(16 lanes of sum_s p[s]), s ascending in steps of 16
 //   out[d]   = sum_s p[s] v[s][d], s ascending
-// Products are added by FMA (scalar: a rounded product, then the sum). The two vectors of a pair
-// hold consecutive elements; of bf16 those of even and of odd index, unless rows are widened to f32
-// first. Several columns share a load of k or v, and several slots the shuffles of their trees;
+// Products are added by FMA. A lane adds the first element of a pair, then the second: elements i
+// and 16 + i, of bf16 2i + 1 and 2i (base/simd_load-inl.h). Rows are extended by zeros to whole
+// pairs. Several columns share a load of k or v, and several slots the shuffles of their trees;
 // that changes no operation of any of them.
+//
+// Targets with vectors of fewer than sixteen lanes sum one part of the lanes after the other, so
+// that the sums of a tile stay in registers.
 
 #include <algorithm>
 #include <cstring>
@@ -35,8 +38,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 constexpr F32Tag kTag;
-constexpr int64_t kLanes = hn::MaxLanes(F32Tag());
-constexpr int64_t kPair = 2 * kLanes;
 
 // Columns that share a load.
 constexpr int64_t kTileColumns = 4;
@@ -48,17 +49,14 @@ constexpr int64_t kTileSlots = kLanes >= kColumns ? kLanes / kColumns : 1;
 // Accumulators: two FMA ports with a latency of 4 need 8; 32 registers hold 16 and their operands.
 constexpr int64_t kSums = HWY_CAP_GE512 ? 16 : 8;
 
-// Vectors of a row of values that are summed at once.
+// Parts of pairs of a row of values that are summed at once: two vectors each.
 template <int64_t kColumns>
-constexpr int64_t kTileVectors = std::min<int64_t>(kSums / kColumns, 8);
+constexpr int64_t kTilePairParts = std::min<int64_t>(kSums / kColumns, 8) / 2;
 
-int64_t PaddedDim(int64_t head_dim) { return RoundUp(head_dim, kPair); }
-
-template <DType kType>
-constexpr int64_t kPairBytes = kPair* kElementBytes<kType>;
+int64_t PaddedDim(int64_t head_dim) { return RoundUp(head_dim, kPairElements); }
 
 template <DType kType>
-constexpr bool kPairIsHalfLine = 2 * kPairBytes<kType> == kLineBytes;
+constexpr int64_t kPairBytes = kPairElements* kElementBytes<kType>;
 
 // KV heads that are processed together: blocks of 16 tokens then give runs of 32 KiB (D = 128,
 // bf16).
@@ -70,9 +68,9 @@ constexpr int64_t kScoreStride = kChunkTokens + 16;
 
 // The layout of a thread's scratch memory, all f32.
 struct Scratch {
-  float* scores;   // [kMaxHeads, kTileColumns, kScoreStride]
-  float* out;      // [kMaxHeads, kTileColumns, kMaxHeadDim], in the order of pairs
-  float* widened;  // [kRunSlots, kMaxHeadDim]
+  float* scores;      // [kMaxHeads, kTileColumns, kScoreStride]
+  float* out;         // [kMaxHeads, kTileColumns, kMaxHeadDim], in the order of pairs
+  std::byte* padded;  // [kRunSlots, kMaxHeadDim] of any type
 
   static constexpr int64_t kBytes =
       (kMaxHeads * kTileColumns * (kScoreStride + kMaxHeadDim) + kRunSlots * kMaxHeadDim) *
@@ -81,45 +79,56 @@ struct Scratch {
   explicit Scratch(std::byte* memory)
       : scores(reinterpret_cast<float*>(memory)),
         out(scores + kMaxHeads * kTileColumns * kScoreStride),
-        widened(out + kMaxHeads * kTileColumns * kMaxHeadDim) {}
+        padded(reinterpret_cast<std::byte*>(out + kMaxHeads * kTileColumns * kMaxHeadDim)) {}
 };
 
-// The same rows as f32 with zeros up to a whole pair: exact, so no bit of a result changes.
-Rows Widen(const Rows& rows, const KvLayout& layout, float* widened) {
-  const int64_t padded = PaddedDim(layout.head_dim);
+// The same rows with zeros up to a whole pair.
+template <DType kType>
+Rows Pad(const Rows& rows, int64_t head_dim, std::byte* padded) {
+  const int64_t stride = PaddedDim(head_dim) * kElementBytes<kType>;
+  const auto row_bytes = static_cast<size_t>(head_dim * kElementBytes<kType>);
   for (int64_t r = 0; r < rows.num; ++r) {
-    float* row = widened + r * padded;
-    ConvertToF32(layout.dtype, rows.data + r * rows.stride, layout.head_dim, row);
-    std::fill(row + layout.head_dim, row + padded, 0.0f);
+    std::byte* row = padded + r * stride;
+    std::memcpy(row, rows.data + r * rows.stride, row_bytes);
+    std::memset(row + row_bytes, 0, static_cast<size_t>(stride) - row_bytes);
   }
-  const auto* data = reinterpret_cast<const std::byte*>(widened);
-  const int64_t stride = padded * static_cast<int64_t>(sizeof(float));
-  return {data, stride, rows.begin, rows.num, {data, data}};
+  return {padded, stride, rows.begin, rows.num, {padded, padded}};
 }
 
-// scores[c][s] for kColumns columns and kSlots rows. queries [kColumns, padded_dim].
+struct Queries {
+  const float* data;   // [columns, padded_dim], in the order of pairs
+  int64_t padded_dim;  // D, rounded up to whole pairs
+};
+
+// One part of the lanes of the sums of kColumns columns and kSlots rows: sums [kColumns, kSlots].
 template <DType kType, int64_t kColumns, int64_t kSlots>
-HWY_INLINE void ScoreTile(const float* queries, const Rows& rows, int64_t padded_dim,
-                          float* scores) {
-  F32Vector sums[kColumns * kSlots];
-  for (F32Vector& sum : sums) sum = hn::Zero(kTag);
-  for (int64_t i = 0; i < padded_dim; i += kPair) {
+HWY_INLINE void SumPart(const Queries& queries, const Rows& rows, int64_t part, F32Vector* sums) {
+  for (int64_t i = 0; i < kColumns * kSlots; ++i) sums[i] = hn::Zero(kTag);
+  for (int64_t i = 0; i < queries.padded_dim; i += kPairElements) {
     for (int64_t s = 0; s < kSlots; ++s) {
       const int64_t offset = s * rows.stride + i * kElementBytes<kType>;
-      const F32Pair k = LoadF32Pair<kType>(kTag, rows.data + offset);
-      if constexpr (kPairIsHalfLine<kType>) {
-        PrefetchHalf(rows.ahead, offset, i / kPair);
-      } else {
-        Prefetch(rows.ahead, offset, kPairBytes<kType>);
-      }
+      const F32Pair k = LoadF32Pair<kType>(kTag, rows.data + offset, part);
+      PrefetchPart<kPairBytes<kType>>(rows.ahead, offset, part);
       for (int64_t c = 0; c < kColumns; ++c) {
-        const float* q = queries + c * padded_dim + i;
+        const float* q = queries.data + c * queries.padded_dim + i + part * kLanes;
         F32Vector& sum = sums[c * kSlots + s];
-        sum = hn::MulAdd(hn::Load(kTag, q), k.first, sum);
-        sum = hn::MulAdd(hn::Load(kTag, q + kLanes), k.second, sum);
+        sum = Fma(hn::Load(kTag, q), k.first, sum);
+        sum = Fma(hn::Load(kTag, q + 16), k.second, sum);
       }
     }
   }
+}
+
+// scores[c][s] for kColumns columns and kSlots rows, without the scale.
+template <DType kType, int64_t kColumns, int64_t kSlots>
+HWY_INLINE void ScoreTile(const Queries& queries, const Rows& rows, float* scores) {
+  F32x16 lanes[kColumns * kSlots];
+  F32Vector sums[kColumns * kSlots];
+  for (int64_t part = 0; part < kParts; ++part) {
+    SumPart<kType, kColumns, kSlots>(queries, rows, part, sums);
+    for (int64_t i = 0; i < kColumns * kSlots; ++i) lanes[i].part[part] = sums[i];
+  }
+  for (int64_t i = 0; i < kColumns * kSlots; ++i) sums[i] = SumParts(lanes[i]);
   if constexpr (kColumns * kSlots == kLanes) {
     HWY_ALIGN float tile[kLanes];
     hn::Store(SumLanesOfEach(kTag, sums), kTag, tile);
@@ -136,84 +145,90 @@ HWY_INLINE void ScoreTile(const float* queries, const Rows& rows, int64_t padded
 }
 
 template <DType kType, int64_t kColumns>
-void ScoreRows(const float* queries, const Rows& rows, int64_t padded_dim, float* scores) {
+void ScoreRows(const Queries& queries, const Rows& rows, float* scores) {
   constexpr int64_t kSlots = kTileSlots<kColumns>;
   int64_t s = 0;
   for (; s + kSlots <= rows.num; s += kSlots) {
-    ScoreTile<kType, kColumns, kSlots>(queries, rows.Slice(s, kSlots), padded_dim,
-                                       scores + rows.begin + s);
+    ScoreTile<kType, kColumns, kSlots>(queries, rows.Slice(s, kSlots), scores + rows.begin + s);
   }
   for (; s < rows.num; ++s) {
-    ScoreTile<kType, kColumns, 1>(queries, rows.Slice(s, 1), padded_dim, scores + rows.begin + s);
+    ScoreTile<kType, kColumns, 1>(queries, rows.Slice(s, 1), scores + rows.begin + s);
   }
 }
 
-// out[c][i .. i + kVectors lanes) += sum_s p[c][s] v[s][...] over the rows.
-template <DType kType, int64_t kColumns, int64_t kVectors>
-HWY_INLINE void ValueTile(const float* p, const Rows& rows, int64_t i, float* out) {
-  F32Vector sums[kColumns][kVectors];
+// The parts of the pairs of a row, numbered in ascending order.
+struct PairPart {
+  int64_t pair, part;
+
+  explicit PairPart(int64_t i) : pair(i / kParts), part(i % kParts) {}
+  int64_t FirstElement() const { return pair * kPairElements + part * kLanes; }
+  int64_t SecondElement() const { return FirstElement() + 16; }
+};
+
+// out[c][...] += sum_s p[c][s] v[s][...] over the rows, for kNum parts of pairs from `begin` on.
+template <DType kType, int64_t kColumns, int64_t kNum>
+HWY_INLINE void ValueTile(const float* p, const Rows& rows, int64_t begin, float* out) {
+  F32Pair sums[kColumns][kNum];
   for (int64_t c = 0; c < kColumns; ++c) {
-    for (int64_t n = 0; n < kVectors; ++n) {
-      sums[c][n] = hn::Load(kTag, out + c * kMaxHeadDim + i + n * kLanes);
+    for (int64_t n = 0; n < kNum; ++n) {
+      const PairPart at(begin + n);
+      const float* column = out + c * kMaxHeadDim;
+      sums[c][n] = {hn::Load(kTag, column + at.FirstElement()),
+                    hn::Load(kTag, column + at.SecondElement())};
     }
   }
   for (int64_t s = 0; s < rows.num; ++s) {
-    F32Vector v[kVectors];
-    for (int64_t n = 0; n < kVectors; n += 2) {
-      const int64_t offset = s * rows.stride + (i + n * kLanes) * kElementBytes<kType>;
-      const F32Pair pair = LoadF32Pair<kType>(kTag, rows.data + offset);
-      if constexpr (kPairIsHalfLine<kType>) {
-        const int64_t index = (i + n * kLanes) / kPair;
-        PrefetchHalf(rows.ahead, (index / 2 * rows.num + s) * kLineBytes, index);
+    F32Pair v[kNum];
+    for (int64_t n = 0; n < kNum; ++n) {
+      const PairPart at(begin + n);
+      const int64_t offset = s * rows.stride + at.pair * kPairBytes<kType>;
+      v[n] = LoadF32Pair<kType>(kTag, rows.data + offset, at.part);
+      if constexpr (kParts == 1) {
+        PrefetchPart<kPairBytes<kType>>(rows.ahead, offset, at.part);
       } else {
-        Prefetch(rows.ahead, offset, kPairBytes<kType>);
+        const int64_t ahead = (at.pair * rows.num + s) * kPairBytes<kType>;
+        PrefetchPart<kPairBytes<kType>>(rows.ahead, ahead, at.part);
       }
-      v[n] = pair.first;
-      v[n + 1] = pair.second;
     }
     for (int64_t c = 0; c < kColumns; ++c) {
       const F32Vector weight = hn::Set(kTag, p[c * kScoreStride + s]);
-      for (int64_t n = 0; n < kVectors; ++n) sums[c][n] = hn::MulAdd(weight, v[n], sums[c][n]);
+      for (int64_t n = 0; n < kNum; ++n) {
+        sums[c][n].first = Fma(weight, v[n].first, sums[c][n].first);
+        sums[c][n].second = Fma(weight, v[n].second, sums[c][n].second);
+      }
     }
   }
   for (int64_t c = 0; c < kColumns; ++c) {
-    for (int64_t n = 0; n < kVectors; ++n) {
-      hn::Store(sums[c][n], kTag, out + c * kMaxHeadDim + i + n * kLanes);
+    for (int64_t n = 0; n < kNum; ++n) {
+      const PairPart at(begin + n);
+      float* column = out + c * kMaxHeadDim;
+      hn::Store(sums[c][n].first, kTag, column + at.FirstElement());
+      hn::Store(sums[c][n].second, kTag, column + at.SecondElement());
     }
   }
 }
 
 template <DType kType, int64_t kColumns>
 void ValueRows(const float* p, const Rows& rows, int64_t padded_dim, float* out) {
-  constexpr int64_t kVectors = kTileVectors<kColumns>;
+  constexpr int64_t kNum = kTilePairParts<kColumns>;
+  const int64_t num_parts = padded_dim / kPairElements * kParts;
   int64_t i = 0;
-  for (; i + kVectors * kLanes <= padded_dim; i += kVectors * kLanes) {
-    ValueTile<kType, kColumns, kVectors>(p + rows.begin, rows, i, out);
+  for (; i + kNum <= num_parts; i += kNum) {
+    ValueTile<kType, kColumns, kNum>(p + rows.begin, rows, i, out);
   }
-  for (; i < padded_dim; i += kPair) {
-    ValueTile<kType, kColumns, 2>(p + rows.begin, rows, i, out);
+  for (; i < num_parts; ++i) {
+    ValueTile<kType, kColumns, 1>(p + rows.begin, rows, i, out);
   }
 }
 
-// Copies elements from the order of pairs to their own order. REQUIRES: whole pairs, or a type
-// whose pairs are in order.
+// Copies elements from the order of pairs to their own order.
 template <DType kType>
 void FromPairs(const float* in, int64_t num, float* out) {
-  if constexpr (!kPairIsEvenOdd<kType>) {
-    std::copy_n(in, num, out);
-  } else {
-    for (int64_t i = 0; i < num; i += kPair) {
-      for (int64_t lane = 0; lane < kLanes; ++lane) {
-        out[i + 2 * lane] = in[i + lane];
-        out[i + 2 * lane + 1] = in[i + kLanes + lane];
-      }
-    }
-  }
+  for (int64_t i = 0; i < num; ++i) out[i] = in[IndexInPairs<kType>(i)];
 }
 
-// Some columns of each head of a chunk, from queries to partial results. kRowType is that of the
-// rows that are computed with: the cache's, or f32 where rows are widened first.
-template <DType kRowType, int64_t kColumns>
+// Some columns of each head of a chunk, from queries to partial results.
+template <DType kType, int64_t kColumns>
 class ColumnTile {
  public:
   ColumnTile(const ChunkTask& task, int64_t first_column, const PartialResult& result)
@@ -227,7 +242,7 @@ class ColumnTile {
 
   void Attend() {
     ForEachRows<Side::kKeys>([&](int64_t head, const Rows& rows) {
-      ScoreRows<kRowType, kColumns>(Queries(head), rows, padded_dim_, Scores(head));
+      ScoreRows<kType, kColumns>(QueriesOf(head), rows, Scores(head));
     });
     for (int64_t head = 0; head < task_.num_kv_heads; ++head) TakeSoftmax(head);
     std::fill_n(scratch_.out, task_.num_kv_heads * kColumns * kMaxHeadDim, 0.0f);
@@ -240,8 +255,9 @@ class ColumnTile {
   int64_t seen_by_any() const { return num_seen_[kColumns - 1]; }
 
   int64_t FirstColumn(int64_t head) const { return head * task_.num_columns + first_column_; }
-  const float* Queries(int64_t head) const {
-    return reinterpret_cast<const float*>(task_.packed_queries) + FirstColumn(head) * padded_dim_;
+  Queries QueriesOf(int64_t head) const {
+    const auto* packed = reinterpret_cast<const float*>(task_.packed_queries);
+    return {packed + FirstColumn(head) * padded_dim_, padded_dim_};
   }
   float* Scores(int64_t head) const { return scratch_.scores + head * kColumns * kScoreStride; }
   float* Out(int64_t head) const { return scratch_.out + head * kColumns * kMaxHeadDim; }
@@ -252,9 +268,8 @@ class ColumnTile {
   void ForEachRows(Body&& body) {
     ForEachRun<kSide>(task_, seen_by_any(), [&](int64_t head, Rows rows) {
       if (first_column_ > 0) rows.ahead = {rows.data, rows.data};
-      if (kRowType != task_.kv->layout.dtype || padded_dim_ != task_.kv->layout.head_dim) {
-        rows = Widen(rows, task_.kv->layout, scratch_.widened);
-      }
+      const int64_t head_dim = task_.kv->layout.head_dim;
+      if (padded_dim_ != head_dim) rows = Pad<kType>(rows, head_dim, scratch_.padded);
       body(head, rows);
     });
   }
@@ -274,14 +289,13 @@ class ColumnTile {
   void AddValues(int64_t head, const Rows& rows) {
     const int64_t num_common = std::clamp<int64_t>(seen_by_all() - rows.begin, 0, rows.num);
     if (num_common > 0) {
-      ValueRows<kRowType, kColumns>(Scores(head), rows.Slice(0, num_common), padded_dim_,
-                                    Out(head));
+      ValueRows<kType, kColumns>(Scores(head), rows.Slice(0, num_common), padded_dim_, Out(head));
     }
     for (int64_t c = 0; c < kColumns; ++c) {  // the positions that only later tokens see
       const int64_t num = std::clamp<int64_t>(num_seen_[c] - rows.begin, 0, rows.num) - num_common;
       if (num <= 0) continue;
-      ValueRows<kRowType, 1>(Scores(head) + c * kScoreStride, rows.Slice(num_common, num),
-                             padded_dim_, Out(head) + c * kMaxHeadDim);
+      ValueRows<kType, 1>(Scores(head) + c * kScoreStride, rows.Slice(num_common, num), padded_dim_,
+                          Out(head) + c * kMaxHeadDim);
     }
   }
 
@@ -290,7 +304,7 @@ class ColumnTile {
     for (int64_t c = 0; c < kColumns; ++c) {
       if (num_seen_[c] == 0) continue;
       float* out = result_.out + (FirstColumn(head) + c) * head_dim;
-      FromPairs<kRowType>(Out(head) + c * kMaxHeadDim, head_dim, out);
+      FromPairs<kType>(Out(head) + c * kMaxHeadDim, head_dim, out);
     }
   }
 
@@ -302,37 +316,28 @@ class ColumnTile {
   int64_t num_seen_[kColumns];
 };
 
-template <DType kRowType>
-void AttendColumns(const ChunkTask& task, const PartialResult& result) {
-  int64_t c = 0;
-  for (; c + kTileColumns <= task.num_columns; c += kTileColumns) {
-    ColumnTile<kRowType, kTileColumns>(task, c, result).Attend();
-  }
-  if (c + 2 <= task.num_columns) {
-    ColumnTile<kRowType, 2>(task, c, result).Attend();
-    c += 2;
-  }
-  if (c < task.num_columns) ColumnTile<kRowType, 1>(task, c, result).Attend();
-}
-
 template <DType kType>
 void AttendChunk(const ChunkTask& task, const PartialResult& result) {
-  const int64_t head_dim = task.kv->layout.head_dim;
-  if (PaddedDim(head_dim) == head_dim) return AttendColumns<kType>(task, result);
-  AttendColumns<DType::kF32>(task, result);
+  int64_t c = 0;
+  for (; c + kTileColumns <= task.num_columns; c += kTileColumns) {
+    ColumnTile<kType, kTileColumns>(task, c, result).Attend();
+  }
+  if (c + 2 <= task.num_columns) {
+    ColumnTile<kType, 2>(task, c, result).Attend();
+    c += 2;
+  }
+  if (c < task.num_columns) ColumnTile<kType, 1>(task, c, result).Attend();
 }
 
-// [num][padded_dim] f32 in the order of pairs, zeros after head_dim.
+// [num][padded_dim] f32 in the order of pairs, zeros for the elements after head_dim.
 template <DType kType>
 void PackQueries(const QueryColumns& columns, std::byte* packed) {
   const int64_t padded_dim = PaddedDim(columns.head_dim);
-  const bool is_widened = padded_dim != columns.head_dim;
   auto* out = reinterpret_cast<float*>(packed);
   for (int64_t c = 0; c < columns.total(); ++c, out += padded_dim) {
     const float* row = columns.Row(c);
-    std::fill(out + columns.head_dim, out + padded_dim, 0.0f);
-    for (int64_t d = 0; d < columns.head_dim; ++d) {
-      out[is_widened ? d : IndexInPairs<kType>(d)] = row[d];
+    for (int64_t d = 0; d < padded_dim; ++d) {
+      out[IndexInPairs<kType>(d)] = d < columns.head_dim ? row[d] : 0.0f;
     }
   }
 }

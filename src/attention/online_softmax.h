@@ -1,33 +1,33 @@
 #ifndef KVICK_ATTENTION_ONLINE_SOFTMAX_H_
 #define KVICK_ATTENTION_ONLINE_SOFTMAX_H_
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
+
+#include "base/isa.h"
 
 namespace kvick {
 
-// The softmax of the chunks seen so far, for one column. The first chunk is assigned, not merged.
+// The softmax of some chunks, for one column: see PartialResult.
 struct OnlineSoftmax {
   float* max = nullptr;
   float* sum = nullptr;
   float* out = nullptr;  // [D]
-
-  void Assign(const OnlineSoftmax& chunk, int64_t head_dim) const {
-    *max = *chunk.max;
-    *sum = *chunk.sum;
-    std::copy_n(chunk.out, head_dim, out);
-  }
-
-  // Merges the next chunk. Not associative: the bits depend on the order of chunks.
-  void Merge(const OnlineSoftmax& chunk, int64_t head_dim) const {
-    const float new_max = std::max(*max, *chunk.max);
-    const float keep = std::exp(*max - new_max), take = std::exp(*chunk.max - new_max);
-    *max = new_max;
-    *sum = *sum * keep + *chunk.sum * take;
-    for (int64_t d = 0; d < head_dim; ++d) out[d] = out[d] * keep + chunk.out[d] * take;
-  }
 };
+
+// Compiled for an isa; the bits are the same for every isa.
+struct OnlineSoftmaxKernel {
+  // Merges the next chunk into the total. Not associative: the bits depend on the order of chunks.
+  // With m = max(total.max, chunk.max), keep = exp(total.max - m), take = exp(chunk.max - m):
+  //   sum    = fma(total.sum, keep, chunk.sum * take)
+  //   out[d] = fma(total.out[d], keep, chunk.out[d] * take)
+  void (*merge)(const OnlineSoftmax& total, const OnlineSoftmax& chunk, int64_t head_dim);
+
+  // out[d] = total.out[d] / total.sum
+  void (*divide)(const OnlineSoftmax& total, int64_t head_dim, float* out);
+};
+
+// REQUIRES: IsaAvailable(isa).
+const OnlineSoftmaxKernel& OnlineSoftmaxKernelFor(Isa isa);
 
 }  // namespace kvick
 

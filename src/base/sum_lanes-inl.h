@@ -33,8 +33,8 @@ HWY_INLINE V SumLanesOfEach([[maybe_unused]] D d, V (&v)[hwy::HWY_NAMESPACE::Max
 #if HWY_TARGET != HWY_SCALAR
   namespace hn = hwy::HWY_NAMESPACE;
   constexpr size_t kLanes = hn::MaxLanes(D());
-  const hn::Repartition<double, D> d64;
-  static_assert(kLanes == 16 || kLanes == 8);
+  [[maybe_unused]] const hn::Repartition<double, D> d64;
+  static_assert(kLanes == 16 || kLanes == 8 || kLanes == 4);
   for (size_t i = 0; i < kLanes / 2; ++i) {
     v[i] = hn::Add(hn::ConcatLowerLower(d, v[i + kLanes / 2], v[i]),
                    hn::ConcatUpperUpper(d, v[i + kLanes / 2], v[i]));
@@ -45,10 +45,12 @@ HWY_INLINE V SumLanesOfEach([[maybe_unused]] D d, V (&v)[hwy::HWY_NAMESPACE::Max
                      hn::SwapAdjacentBlocks(hn::OddEvenBlocks(v[i], v[i + 4])));
     }
   }
-  for (size_t i = 0; i < 2; ++i) {  // pairs of lanes
-    const auto a = hn::BitCast(d64, v[i]), b = hn::BitCast(d64, v[i + 2]);
-    v[i] = hn::Add(hn::BitCast(d, hn::OddEven(b, a)),
-                   hn::BitCast(d, hn::Shuffle01(hn::OddEven(a, b))));
+  if constexpr (kLanes >= 8) {  // pairs of lanes
+    for (size_t i = 0; i < 2; ++i) {
+      const auto a = hn::BitCast(d64, v[i]), b = hn::BitCast(d64, v[i + 2]);
+      v[i] = hn::Add(hn::BitCast(d, hn::OddEven(b, a)),
+                     hn::BitCast(d, hn::Shuffle01(hn::OddEven(a, b))));
+    }
   }
   v[0] = hn::Add(hn::OddEven(v[1], v[0]), hn::Shuffle2301(hn::OddEven(v[0], v[1])));
 #endif

@@ -4,10 +4,11 @@
 #include <limits>
 #include <vector>
 
+#include "base/flush_subnormals.h"
 #include "base/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "attention/exp_test.cc"
+#define HWY_TARGET_INCLUDE "base/exp_test.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
 #include "base/exp-inl.h"
@@ -37,17 +38,34 @@ class ExpOfNonPositive : public testing::TestWithParam<Isa> {
   }
 
   float (*exp_)(float) = nullptr;
+  float (*scalar_exp_)(float) = KVICK_FOR_ISA(Isa::kScalar, ExpOfOne);
 };
 
+constexpr uint32_t kMinusZero = 0x80000000;
+constexpr uint32_t kLast = 0xc2aeac4f;  // -87.3365, the last with a normal result
+
 TEST_P(ExpOfNonPositive, IsWithinTwoUnitsInTheLastPlace) {
-  constexpr uint32_t kZero = 0x80000000, kLast = 0xc2aeac4f;  // -0 to -87.3365: a normal result
-  for (uint64_t bits = kZero; bits <= kLast; bits += 97) {
-    const float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+  for (uint32_t bits = kMinusZero; bits <= kLast; bits += 97) {
+    const auto x = std::bit_cast<float>(bits);
     const double wanted = std::exp(static_cast<double>(x));
     const double unit = std::ldexp(1.0, std::ilogb(wanted) - 23);
     ASSERT_NEAR(exp_(x), wanted, 2 * unit) << x;
   }
   EXPECT_EQ(exp_(0.0f), 1.0f);
+  EXPECT_EQ(exp_(-0.0f), 1.0f);
+}
+
+// Kernels run with and without flushed subnormals: an argument may be one, a result is none.
+TEST_P(ExpOfNonPositive, IsTheSameBitsOnEveryTarget) {
+  for (uint32_t bits = kMinusZero; bits <= kLast + 4096; bits += 97) {
+    const auto x = std::bit_cast<float>(bits);
+    const auto flushed = [&] {
+      const FlushSubnormals flush;
+      return std::bit_cast<uint32_t>(exp_(x));
+    };
+    ASSERT_EQ(std::bit_cast<uint32_t>(exp_(x)), std::bit_cast<uint32_t>(scalar_exp_(x))) << x;
+    if (bits % 64 == 0) ASSERT_EQ(flushed(), std::bit_cast<uint32_t>(scalar_exp_(x))) << x;
+  }
 }
 
 TEST_P(ExpOfNonPositive, IsZeroWhereTheResultWouldBeDenormal) {
@@ -62,7 +80,7 @@ TEST_P(ExpOfNonPositive, KeepsANan) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, ExpOfNonPositive,
-                         testing::Values(Isa::kAvx512, Isa::kAvx2, Isa::kScalar),
+                         testing::Values(Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kScalar),
                          [](const auto& test) { return std::string(IsaName(test.param)); });
 
 }  // namespace
