@@ -105,15 +105,18 @@ template <DType kType, int64_t kColumns, int64_t kSlots>
 HWY_INLINE void SumPart(const Queries& queries, const Rows& rows, int64_t part, F32Vector* sums) {
   for (int64_t i = 0; i < kColumns * kSlots; ++i) sums[i] = hn::Zero(kTag);
   for (int64_t i = 0; i < queries.padded_dim; i += kPairElements) {
+    F32Pair k[kSlots];
     for (int64_t s = 0; s < kSlots; ++s) {
       const int64_t offset = s * rows.stride + i * kElementBytes<kType>;
-      const F32Pair k = LoadF32Pair<kType>(kTag, rows.data + offset, part);
+      k[s] = LoadF32Pair<kType>(kTag, rows.data + offset, part);
       PrefetchPart<kPairBytes<kType>>(rows.ahead, offset, part);
-      for (int64_t c = 0; c < kColumns; ++c) {
-        const float* q = queries.data + c * queries.padded_dim + i + part * kLanes;
+    }
+    for (int64_t c = 0; c < kColumns; ++c) {
+      const float* q = queries.data + c * queries.padded_dim + i + part * kLanes;
+      const F32Vector first = hn::Load(kTag, q), second = hn::Load(kTag, q + 16);
+      for (int64_t s = 0; s < kSlots; ++s) {
         F32Vector& sum = sums[c * kSlots + s];
-        sum = Fma(hn::Load(kTag, q), k.first, sum);
-        sum = Fma(hn::Load(kTag, q + 16), k.second, sum);
+        sum = Fma(second, k[s].second, Fma(first, k[s].first, sum));
       }
     }
   }
@@ -224,7 +227,18 @@ void ValueRows(const float* p, const Rows& rows, int64_t padded_dim, float* out)
 // Copies elements from the order of pairs to their own order.
 template <DType kType>
 void FromPairs(const float* in, int64_t num, float* out) {
-  for (int64_t i = 0; i < num; ++i) out[i] = in[IndexInPairs<kType>(i)];
+  if constexpr (!kPairIsOddEven<kType>) {
+    std::copy_n(in, num, out);
+  } else {
+    int64_t i = 0;
+    for (; i + kPairElements <= num; i += kPairElements) {
+      for (int64_t lane = 0; lane < 16; ++lane) {
+        out[i + 2 * lane] = in[i + 16 + lane];
+        out[i + 2 * lane + 1] = in[i + lane];
+      }
+    }
+    for (; i < num; ++i) out[i] = in[IndexInPairs<kType>(i)];
+  }
 }
 
 // Some columns of each head of a chunk, from queries to partial results.

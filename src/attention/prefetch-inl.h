@@ -55,9 +55,9 @@ HWY_INLINE void Prefetch(const AheadRows& ahead, int64_t offset, int64_t num_byt
 // 70 %.
 template <int64_t kBytes>
 HWY_INLINE void PrefetchPart(const AheadRows& ahead, int64_t offset, int64_t part) {
-  for (int64_t i = offset; i < offset + kBytes; i += kLineBytes) {
-    if (part == 0) hwy::Prefetch(ahead.near + i);
-    if (part == 1 || kParts == 1) PrefetchToL2(ahead.far + i);
+  for (int64_t i = 0; i < kBytes; i += kLineBytes) {
+    if (part == 0) hwy::Prefetch(ahead.near + offset + i);
+    if (part == 1 || kParts == 1) PrefetchToL2(ahead.far + offset + i);
   }
 }
 

@@ -55,16 +55,14 @@ TEST_P(ExpOfNonPositive, IsWithinTwoUnitsInTheLastPlace) {
   EXPECT_EQ(exp_(-0.0f), 1.0f);
 }
 
-// Kernels run with and without flushed subnormals: an argument may be one, a result is none.
+// Kernels flush subnormals, which changes no bit: an argument may be one, a result is none.
 TEST_P(ExpOfNonPositive, IsTheSameBitsOnEveryTarget) {
   for (uint32_t bits = kMinusZero; bits <= kLast + 4096; bits += 97) {
     const auto x = std::bit_cast<float>(bits);
-    const auto flushed = [&] {
-      const FlushSubnormals flush;
-      return std::bit_cast<uint32_t>(exp_(x));
-    };
-    ASSERT_EQ(std::bit_cast<uint32_t>(exp_(x)), std::bit_cast<uint32_t>(scalar_exp_(x))) << x;
-    if (bits % 64 == 0) ASSERT_EQ(flushed(), std::bit_cast<uint32_t>(scalar_exp_(x))) << x;
+    const float wanted = scalar_exp_(x);
+    ASSERT_EQ(std::bit_cast<uint32_t>(exp_(x)), std::bit_cast<uint32_t>(wanted)) << x;
+    const FlushSubnormals flush;
+    ASSERT_EQ(std::bit_cast<uint32_t>(exp_(x)), std::bit_cast<uint32_t>(wanted)) << x;
   }
 }
 
