@@ -26,7 +26,7 @@ void BM_Linear(benchmark::State& state) {
       weights.data());
   const std::vector<float> x = RandomFloats(num_tokens * kWidth);
   std::vector<float> y(x.size());
-  const int64_t scratch_bytes = LinearScratchBytes(exec.isa, kType, num_tokens, kWidth);
+  const int64_t scratch_bytes = LinearScratchBytes(exec, kType, num_tokens, kWidth);
   const MappedRegion scratch = MappedRegion::Create(scratch_bytes + 1, Backing::kUpFront).value();
   int64_t pass = 0;
   for (auto _ : state) {
