@@ -7,6 +7,7 @@
 #include "attention/attention_ref.h"
 #include "base/check.h"
 #include "base/dtype.h"
+#include "base/exec.h"
 #include "base/isa.h"
 
 namespace kvick::cli {
@@ -61,8 +62,8 @@ Bound BoundOfHead(const KvView& kv, int64_t layer, int64_t kv_head, const float*
 
 Status CheckAttention(const AttentionConfig& config, int64_t layer, const KvView& kv,
                       std::span<const float> q, std::span<const float> out) {
-  KVICK_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(config.isa));
-  const bool on_tiles = UsesTiles(isa, config.dtype);
+  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(config.exec));
+  const bool on_tiles = UsesTiles(exec.isa, config.dtype);
   const int64_t group = config.num_heads / config.num_kv_heads, dim = config.head_dim;
   AttentionConfig one_a_group = config;
   one_a_group.num_heads = config.num_kv_heads;

@@ -13,8 +13,7 @@
 namespace kvick::cli {
 
 void BenchOptions::AddTo(CLI::App& app) {
-  AddIsaOption(app, isa);
-  AddThreadsOption(app, num_threads);
+  AddExecOptions(app, exec);
   AddTimingTo(app);
 }
 

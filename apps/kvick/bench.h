@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli.h"
+#include "kvick/exec.h"
 #include "kvick/tensor.h"
 
 // The options that the verbs of `kvick bench` share. Each verb checks the results of what it
@@ -21,14 +22,13 @@ Verb AddBenchModel(CLI::App& app);
 Verb AddBenchServing(CLI::App& app);
 
 struct BenchOptions {
-  std::string isa = "auto";
-  int num_threads = 0;
+  ExecOptions exec;
   double row_seconds = 2;
   uint64_t working_set_bytes = 0;  // 0: what exceeds the caches of the machine
   bool json = false;
 
   void AddTo(CLI::App& app);        // all of them
-  void AddTimingTo(CLI::App& app);  // but those of kernels: isa and threads
+  void AddTimingTo(CLI::App& app);  // but how kernels are carried out
 };
 
 // --geometry: the name of a known model.

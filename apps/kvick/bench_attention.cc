@@ -111,8 +111,7 @@ Result<std::unique_ptr<AttentionBench>> AttentionBench::Create(const AttentionOp
   bench->config_.num_kv_heads = model.num_kv_heads;
   bench->config_.head_dim = model.head_dim;
   bench->config_.dtype = ParseDType(options.cache_type);
-  bench->config_.isa = bench->options_.isa;
-  bench->config_.num_threads = setup.exec.num_threads;
+  bench->config_.exec = bench->options_.exec;
   KVICK_ASSIGN_OR_RETURN(bench->attention_, Attention::Create(bench->config_));
   KVICK_ASSIGN_OR_RETURN(
       bench->decoded_,

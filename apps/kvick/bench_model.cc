@@ -131,8 +131,7 @@ Status ModelBench::Allocate() {
   runner.kv_dtype = kv_dtype;
   runner.max_sequences = num_sequences;
   runner.max_batch_tokens = std::max({num_sequences, options_.num_new, int64_t{2}});
-  runner.isa = options_.isa;
-  runner.num_threads = num_threads_;
+  runner.exec = options_.exec;
   KVICK_ASSIGN_OR_RETURN(runner_, ModelRunner::Create(model_, runner));
   KvConfig config = info.KvGeometry(kv_dtype);
   config.num_blocks = num_sequences * CeilDiv(max_depth + 2, config.block_tokens) +

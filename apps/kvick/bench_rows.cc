@@ -64,12 +64,13 @@ void PrintRows(const BenchRow* begin, const BenchRow* end) {
 }  // namespace
 
 std::string MachineLine(const BenchSetup& setup) {
-  return fmt::format("{}, {}, {}", ProcessorName(), IsaName(setup.exec.isa),
-                     Counted(setup.exec.num_threads, "thread"));
+  return fmt::format("{}, {} on {}, {}", ProcessorName(), NumericsName(setup.exec),
+                     IsaName(setup.exec.isa), Counted(setup.exec.num_threads, "thread"));
 }
 
 nlohmann::json MachineJson(const BenchSetup& setup) {
   return {{"processor", ProcessorName()},
+          {"numerics", NumericsName(setup.exec)},
           {"isa", IsaName(setup.exec.isa)},
           {"threads", setup.exec.num_threads},
           {"cache_bytes", LastLevelCacheBytes()}};
@@ -87,8 +88,7 @@ nlohmann::json RatiosJson(std::span<const BenchRatio> ratios) {
 }
 
 Result<BenchSetup> BenchSetup::From(const BenchOptions& options) {
-  KVICK_ASSIGN_OR_RETURN(const Exec exec,
-                         MakeExec({.isa = options.isa, .num_threads = options.num_threads}));
+  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.exec));
   const auto wanted = static_cast<int64_t>(options.working_set_bytes);
   return BenchSetup{exec, wanted > 0 ? wanted : BytesBeyondCaches(), options.row_seconds};
 }

@@ -41,8 +41,7 @@ struct ServingBenchOptions {
   int64_t batch_tokens = 512;
   int64_t max_sequences = 256;
   int64_t prefix_tokens = 4096;
-  std::string isa = "auto";
-  int num_threads = 0;
+  ExecOptions exec;
   bool contiguous = false;
   bool compare = false;
   bool json = false;
@@ -75,8 +74,7 @@ Result<EngineOptions> ToEngineOptions(const ServingBenchOptions& options, const 
                                                : kDefaultCacheTokens * token_bytes;
   engine.batch_tokens = options.batch_tokens;
   engine.prefix_reuse = block_tokens > 0 ? PrefixReuse::kOn : PrefixReuse::kOff;
-  engine.isa = options.isa;
-  engine.num_threads = options.num_threads;
+  engine.exec = options.exec;
   return engine;
 }
 
@@ -173,8 +171,7 @@ std::vector<BenchRatio> Ratios(std::span<const ServingRun> runs) {
 
 Status RunServing(const ServingBenchOptions& options) {
   BenchOptions machine;
-  machine.isa = options.isa;
-  machine.num_threads = options.num_threads;
+  machine.exec = options.exec;
   KVICK_ASSIGN_OR_RETURN(const BenchSetup setup, BenchSetup::From(machine));
   KVICK_ASSIGN_OR_RETURN(const auto trace, Trace(options));
   if (options.prefix_tokens + kNumNew >= options.context_tokens) {
@@ -282,8 +279,7 @@ Verb AddBenchServing(CLI::App& app) {
                  "cached tokens of the prompt whose first token is timed; 32 more are new")
       ->transform(IntAtLeast(1))
       ->capture_default_str();
-  AddIsaOption(app, options->isa);
-  AddThreadsOption(app, options->num_threads);
+  AddExecOptions(app, options->exec);
   AddJsonFlag(app, options->json);
   return [options] { return RunServing(*options); };
 }

@@ -86,6 +86,7 @@ struct Outcome {
   ContextSize context;
   EngineStats stats;
   nlohmann::json cache;  // null without one
+  std::string numerics;
   std::string isa;
   int64_t load_us = 0;
 };
@@ -205,6 +206,7 @@ Result<Outcome> RunCached(const Model& model, const GenerateOptions& options,
   KVICK_ASSIGN_OR_RETURN(outcome.results, engine->Generate(requests, callbacks));
   outcome.stats = engine->stats();
   outcome.cache = CacheJson(*engine, outcome.stats);
+  outcome.numerics = engine->numerics();
   outcome.isa = engine->isa();
   return outcome;
 }
@@ -223,6 +225,7 @@ Result<Outcome> RunRecomputed(const Model& model, const GenerateOptions& options
                            recomputer->Generate(requests[i], listener.Callbacks(i)));
   }
   outcome.stats = recomputer->stats();
+  outcome.numerics = recomputer->runner().numerics();
   outcome.isa = recomputer->runner().isa();
   return outcome;
 }
@@ -247,6 +250,7 @@ Status RunGenerate(const GenerateOptions& options) {
                  {{"context_tokens", outcome.context.tokens},
                   {"cache", outcome.cache},
                   {"timings", TimingsJson(outcome.stats, outcome.load_us)},
+                  {"numerics", outcome.numerics},
                   {"isa", outcome.isa}});
   } else {
     NoteSpeed(outcome.stats);

@@ -36,6 +36,7 @@ struct LogitsOptions {
 // How the logits were computed.
 struct Origin {
   DType cache_dtype;
+  std::string numerics;
   std::string isa;
 };
 
@@ -46,7 +47,8 @@ Result<Origin> Compute(Source& source, const ModelInfo& info, std::span<const in
   Progress progress("positions");
   KVICK_RETURN_IF_ERROR(source.Logits(
       tokens, logits, [&](int64_t num_done) { progress.Show(num_done, std::ssize(tokens)); }));
-  return Origin{source.runner().kv_dtype(), std::string(source.runner().isa())};
+  const ModelRunner& runner = source.runner();
+  return Origin{runner.kv_dtype(), runner.numerics(), std::string(runner.isa())};
 }
 
 Result<Origin> Compute(const Model& model, const ModelOptions& options,
@@ -81,6 +83,7 @@ Status RunLogits(LogitsOptions options) {
     PrintJson({{"output", options.output},
                {"shape", {tokens.size(), vocab_size}},
                {"cache_dtype", DTypeName(origin.cache_dtype)},
+               {"numerics", origin.numerics},
                {"isa", origin.isa}});
   } else {
     fmt::print("{}: float32 [{}, {}]\n", options.output, tokens.size(), vocab_size);

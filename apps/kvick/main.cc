@@ -16,9 +16,10 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/exec.h"
 #include "cli.h"
 #include "help.h"
-#include "kvick/attention.h"
+#include "kvick/exec.h"
 #include "terminal.h"
 #include "version.h"
 #include "wake_pipe.h"
@@ -31,12 +32,13 @@ constexpr int kWrongUse = 2;
 constexpr int kStoppedBySignal = 128;  // and its number, as a shell would say
 
 std::string VersionText() {
-  std::string text = fmt::format("kvick {} ({})\nimplementations (--isa):\n", kVersion, kCommit);
+  std::string text = fmt::format("kvick {} ({})\nnumerics: {}\nimplementations (--isa):\n",
+                                 kVersion, kCommit, NumericsName(MakeExec({}).value()));
   for (const IsaInfo& isa : KnownIsas()) {
-    text += fmt::format("  {} {:13} {}\n", isa.is_default ? '*' : ' ', isa.name,
+    text += fmt::format("  {} {:13} {:10} {}\n", isa.is_default ? '*' : ' ', isa.name, isa.numerics,
                         isa.is_available ? isa.description : "not on this machine");
   }
-  text += "  * is what auto takes";
+  text += "  * is what auto takes; those of the same numerics compute the same bits";
   return text;
 }
 

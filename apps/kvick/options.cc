@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "kvick/attention.h"
 #include "terminal.h"
 
 namespace kvick::cli {
@@ -88,6 +87,18 @@ std::string CheckSize(std::string& text) {
   return "";
 }
 
+// One of `names`, which are literals: `name` is a view of one of them.
+CLI::Option* AddNameOption(CLI::App& app, const std::string& option, std::string_view& name,
+                           std::vector<std::string_view> names) {
+  const auto take = [&name, names](const std::string& text) {
+    name = *std::ranges::find(names, text);
+  };
+  return app.add_option_function<std::string>(option, take)
+      ->type_name("NAME")
+      ->transform(OneOf({names.begin(), names.end()}))
+      ->default_str(std::string(name));
+}
+
 bool IsFileOrFolder(const std::string& word) {
   std::error_code ignored;
   return std::filesystem::exists(word, ignored);
@@ -155,19 +166,17 @@ CLI::Option* AddJsonFlag(CLI::App& app, bool& json) {
   return app.add_flag("--json", json, "print one JSON object");
 }
 
-CLI::Option* AddIsaOption(CLI::App& app, std::string& isa) {
-  std::vector<std::string> names = {"auto"};
-  for (const IsaInfo& known : KnownIsas()) names.emplace_back(known.name);
-  return app.add_option("--isa", isa, "implementation of the kernels, see kvick --version")
-      ->type_name("NAME")
-      ->transform(OneOf(std::move(names)))
-      ->capture_default_str();
-}
-
-CLI::Option* AddThreadsOption(CLI::App& app, int& num_threads) {
-  return app
-      .add_option("-t,--threads", num_threads,
-                  "threads; default: all cores that the process may use")
+void AddExecOptions(CLI::App& app, ExecOptions& exec) {
+  AddNameOption(app, "--numerics", exec.numerics, {"auto", "canonical", "tiles"})
+      ->description("order of operations: canonical is the same on every machine");
+  AddNameOption(app, "--precision", exec.precision, {"standard", "high"})
+      ->description("high: activations meet bf16 weights as the sum of two bf16");
+  std::vector<std::string_view> isas = {"auto"};
+  for (const IsaInfo& known : KnownIsas()) isas.push_back(known.name);
+  AddNameOption(app, "--isa", exec.isa, std::move(isas))
+      ->description("implementation of the kernels, see kvick --version");
+  app.add_option("-t,--threads", exec.num_threads,
+                 "threads; default: all cores that the process may use")
       ->transform(IntFrom(1, 1024));
 }
 
@@ -227,8 +236,7 @@ void ModelOptions::AddSharedTo(CLI::App& app, const std::string& default_context
       ->type_name("TYPE")
       ->transform(OneOf({"auto", "bf16", "f16", "f32"}))
       ->capture_default_str();
-  AddIsaOption(app, isa);
-  AddThreadsOption(app, num_threads);
+  AddExecOptions(app, exec);
 }
 
 EngineOptions ModelOptions::ToEngineOptions() const {
@@ -237,13 +245,12 @@ EngineOptions ModelOptions::ToEngineOptions() const {
   options.block_tokens = contiguous ? 0 : block_tokens;
   options.batch_tokens = chunk_tokens;
   options.kv_dtype = ParseCacheType(cache_type);
-  options.isa = isa;
-  options.num_threads = num_threads;
+  options.exec = exec;
   return options;
 }
 
 RecomputeOptions ModelOptions::ToRecomputeOptions() const {
-  return {context_tokens, ParseCacheType(cache_type), isa, num_threads};
+  return {context_tokens, ParseCacheType(cache_type), exec};
 }
 
 std::optional<DType> ParseCacheType(std::string_view name) {

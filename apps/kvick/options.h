@@ -10,6 +10,7 @@
 
 #include "engine/recompute.h"
 #include "kvick/engine.h"
+#include "kvick/exec.h"
 #include "kvick/model.h"
 
 // Options that verbs share, and the checks of their values.
@@ -34,8 +35,8 @@ CLI::Option* AddSizeOption(CLI::App& app, const std::string& names, uint64_t& nu
 CLI::Option* AddTexts(CLI::App& app, const std::string& names, std::vector<std::string>& texts,
                       const std::string& description);
 CLI::Option* AddJsonFlag(CLI::App& app, bool& json);
-CLI::Option* AddIsaOption(CLI::App& app, std::string& isa);
-CLI::Option* AddThreadsOption(CLI::App& app, int& num_threads);
+// --numerics, --precision, --isa and -t. What they set in `exec` are literals.
+void AddExecOptions(CLI::App& app, ExecOptions& exec);
 // -m, or the path alone: `kvick prove model.gguf`.
 CLI::Option* AddModelOption(CLI::App& app, std::string& path);
 
@@ -56,13 +57,12 @@ struct Words {
 struct ModelOptions {
   std::string model;
   std::string cache_type = "auto";
-  std::string isa = "auto";
   int64_t context_tokens = 0;
   int64_t block_tokens = 16;
   int64_t chunk_tokens = 512;
-  int num_threads = 0;
   bool contiguous = false;
   bool no_cache = false;
+  ExecOptions exec;
 
   void AddTo(CLI::App& app);
   // Those of them that an engine for many requests has too.

@@ -83,6 +83,7 @@ nlohmann::json ProofJson(const Proof& proof) {
           {"date", proof.date},
           {"model", proof.model_path},
           {"processor", proof.processor},
+          {"numerics", proof.numerics},
           {"isa", proof.isa},
           {"threads", proof.num_threads},
           {"read_gbps", proof.read_gbps},
@@ -169,8 +170,7 @@ Verb AddProve(CLI::App& app) {
   app.add_option("--inject", options->inject, "plant this bug: the proof must fail")
       ->type_name("BUG")
       ->transform(OneOf({"rope", "mask", "reset", "heads"}));
-  AddIsaOption(app, options->prove.isa);
-  AddThreadsOption(app, options->prove.num_threads);
+  AddExecOptions(app, options->prove.exec);
   app.add_option("--report", options->report, "also write the proof as an HTML page")
       ->type_name("FILE")
       ->check(NotEmpty());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "kvick/exec.h"
@@ -14,13 +15,12 @@
 namespace kvick {
 
 struct AttentionConfig {
-  int64_t num_heads = 0;          ///< H, query heads: a multiple of num_kv_heads
-  int64_t num_kv_heads = 0;       ///< K
-  int64_t head_dim = 0;           ///< D, even, 2 to 256
-  DType dtype = DType::kBF16;     ///< of keys and values: bf16, f16 or f32
-  float scale = 0.0f;             ///< of the scores; 0: 1 / sqrt(D)
-  std::string_view isa = "auto";  ///< a name of KnownIsas(); read during Create
-  int num_threads = 0;            ///< 0: the cores that the process may use; at most 1,024
+  int64_t num_heads = 0;       ///< H, query heads: a multiple of num_kv_heads
+  int64_t num_kv_heads = 0;    ///< K
+  int64_t head_dim = 0;        ///< D, even, 2 to 256
+  DType dtype = DType::kBF16;  ///< of keys and values: bf16, f16 or f32
+  float scale = 0.0f;          ///< of the scores; 0: 1 / sqrt(D)
+  ExecOptions exec;
 };
 
 // The new tokens of one sequence: they are the last num_tokens positions of its view.
@@ -34,15 +34,16 @@ struct AttentionQuery {
 //   out[t,h] = sum_s softmax_s(scale * <q[t,h], k[s,g]>) * v[s,g],   g = h / (H / K)
 //   s in [0, pos[t]]
 //
-// out[t,h] depends on q[t,h], on the keys and values of positions [0, pos[t]] and on the isa. Other
-// tokens, sequences, blocks, strides and threads change no bit of it. (On amx this holds if the
-// values of the view are finite: see docs/numerics.md.)
+// out[t,h] depends on q[t,h], on the keys and values of positions [0, pos[t]] and on the numerics.
+// Other tokens, sequences, blocks, strides, threads and the isa change no bit of it. (On tiles this
+// holds if the values of the view are finite: see docs/numerics.md.)
 //
 // Threads  one Run at a time: it uses the object's scratch memory
 // Source   online softmax, arXiv:1805.02867; paged blocks, arXiv:2309.06180; GQA, arXiv:2305.13245
 class Attention {
  public:
-  // Errors  invalid_argument: a number out of range, or an unknown isa;
+  // Errors  invalid_argument: a number out of range, an unknown name in config.exec, or an isa of
+  //         other numerics;
   //         unsupported: an odd or too large head_dim, or an isa that this machine does not have
   static Result<std::unique_ptr<Attention>> Create(const AttentionConfig& config);
 
@@ -58,6 +59,7 @@ class Attention {
   Status Run(int64_t layer, std::span<const AttentionQuery> queries, const TensorView& q,
              const MutableTensorView& out);
 
+  std::string numerics() const;  ///< name and version: "canonical-1", "tiles-high-1"
   std::string_view isa() const;
 
  private:

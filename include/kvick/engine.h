@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kvick/exec.h"
 #include "kvick/kv_cache.h"
 #include "kvick/model.h"
 #include "kvick/status.h"
@@ -123,8 +124,7 @@ struct EngineOptions {
   // nullopt: kUpFront if context_tokens or cache_bytes is set.
   std::optional<KvBacking> backing{};
   KvFill fill = KvFill::kAsMapped;  ///< for tests
-  std::string_view isa = "auto";    ///< a name of KnownIsas(); read during Create
-  int num_threads = 0;              ///< 0: the cores that the process may use; at most 1,024
+  ExecOptions exec{};
 };
 
 // Counts since the creation of the engine, and its present state. A step that computes any prompt
@@ -207,6 +207,7 @@ class Engine {
   // Whether memory, not the model, limits the context.
   bool context_is_capped() const;
   const KvConfig& cache_config() const;
+  std::string numerics() const;  ///< name and version: "canonical-1", "tiles-high-1"
   std::string_view isa() const;
   // Cost: O(requests that were submitted since the last step).
   EngineStats stats() const;

@@ -63,7 +63,7 @@ struct KvUsage {
 };
 
 // What must be equal beside the tokens so that keys and values are equal: the model, the type of
-// the cache, the isa; and who may share with whom. A list of named, typed fields:
+// the cache, the numerics; and who may share with whom. A list of named, typed fields:
 //
 //   PrefixScope().Text("model", fingerprint).Real("rope_theta", 500000).Text("cache_salt", salt)
 //

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kvick/exec.h"
 #include "kvick/kv_cache.h"
 #include "kvick/status.h"
 #include "kvick/tensor.h"
@@ -123,8 +124,7 @@ struct RunnerOptions {
   std::optional<DType> kv_dtype{};  ///< type of the caches to run on; nullopt: DefaultKvDType()
   int64_t max_batch_tokens = 512;   ///< most tokens in one Run, 1 to 2^31: sizes the memory
   int64_t max_sequences = 64;       ///< most chunks in one Run, 1 to 2^31
-  std::string_view isa = "auto";    ///< a name of KnownIsas(); read during Create alone
-  int num_threads = 0;              ///< 0: the cores that the process may use
+  ExecOptions exec{};
 };
 
 // New tokens of one sequence, and the plan that reserves their positions.
@@ -142,15 +142,16 @@ enum class LogitsOf {
 // Runs forward passes: prefill, part of a prefill, decode, and any mix of them for sequences of
 // different lengths.
 //
-// The bits of a token's logits depend on the token, the tokens before it, the weights and the isa,
-// and on nothing else.
+// The bits of a token's logits depend on the token, the tokens before it, the weights, the type of
+// the cache and the numerics, and on nothing else.
 //
 // Threads  one Run at a time: the object owns the memory that a pass works in
 class ModelRunner {
  public:
   // `model` must outlive it.
   //
-  // Errors  invalid_argument, unsupported: options out of range, an isa that this machine lacks
+  // Errors  invalid_argument, unsupported: options out of range, names that contradict each other,
+  //         an isa that this machine lacks
   //         exhausted: not enough memory
   static Result<std::unique_ptr<ModelRunner>> Create(const Model& model,
                                                      const RunnerOptions& options);
@@ -183,6 +184,7 @@ class ModelRunner {
   Status RunUncached(std::span<const int32_t> tokens, LogitsOf which, std::span<float> logits);
 
   DType kv_dtype() const;
+  std::string numerics() const;  ///< name and version: "canonical-1", "tiles-high-1"
   std::string_view isa() const;
   int num_threads() const;
 

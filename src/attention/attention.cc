@@ -272,7 +272,8 @@ void Attention::State::RunTaskOnAllThreads(const ColumnTask& task, int64_t layer
 Attention::Attention(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Attention::~Attention() = default;
 
-std::string_view Attention::isa() const { return state_->config.isa; }
+std::string Attention::numerics() const { return NumericsName(state_->exec); }
+std::string_view Attention::isa() const { return IsaName(state_->exec.isa); }
 
 Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& config) {
   if (config.num_heads < 1 || config.num_kv_heads < 1 ||
@@ -295,11 +296,10 @@ Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& conf
                 config.scale);
   }
   auto state = std::make_unique<State>();
-  KVICK_ASSIGN_OR_RETURN(state->exec,
-                         MakeExec({.isa = config.isa, .num_threads = config.num_threads}));
+  KVICK_ASSIGN_OR_RETURN(state->exec, MakeExec(config.exec));
   state->config = config;
   if (config.scale == 0) state->config.scale = 1 / std::sqrt(static_cast<float>(config.head_dim));
-  state->config.isa = IsaName(state->exec.isa);  // the caller's string may not live as long
+  state->config.exec = OptionsOf(state->exec);  // the caller's strings may not live as long
   state->kernel = &AttentionKernelFor(state->exec.isa, config.dtype);
   state->online_softmax = &OnlineSoftmaxKernelFor(state->exec.isa);
   KVICK_RETURN_IF_ERROR(state->Allocate());

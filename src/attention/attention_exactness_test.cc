@@ -26,7 +26,7 @@ struct Cut {
 
 // All tokens of `data` through a fresh cache, `chunk_tokens` at a time. Returns out [T, H, D].
 std::vector<float> RunCut(AttentionConfig config, const RandomSequence& data, const Cut& cut) {
-  config.num_threads = cut.num_threads;
+  config.exec.num_threads = cut.num_threads;
   auto attention = Attention::Create(config).value();
   auto cache = MakeTestCache(config, cut.block_tokens, data.num_tokens);
   const SequenceId sequence = cache->CreateSequence();
@@ -61,8 +61,9 @@ constexpr Case kCases[] = {{9, 3, 64, 40},  {32, 8, 128, 20}, {8, 1, 16, 520},
 TEST(AttentionExactness, BlocksChunksAndThreadsChangeNoBit) {
   for (const auto& [isa, dtype] : AvailableKernels()) {
     for (const Case& c : kCases) {
-      const AttentionConfig config{c.num_heads, c.num_kv_heads, c.head_dim, dtype,
-                                   0,           IsaName(isa),   1};
+      const AttentionConfig config{c.num_heads, c.num_kv_heads,
+                                   c.head_dim,  dtype,
+                                   0,           {.isa = IsaName(isa), .num_threads = 1}};
       const RandomSequence data(config, c.num_tokens, 42);
       const std::vector<float> wanted = RunCut(config, data, {c.num_tokens});
       for (const Cut& cut :
@@ -81,7 +82,7 @@ TEST(AttentionExactness, OthersInTheBatchChangeNoBit) {
   constexpr int64_t kLengths[] = {1, 530, 16, 75};
   constexpr int64_t kNew[] = {1, 3, 16, 40};
   for (const auto& [isa, dtype] : AvailableKernels()) {
-    const AttentionConfig config{6, 2, 32, dtype, 0, IsaName(isa), 2};
+    const AttentionConfig config{6, 2, 32, dtype, 0, {.isa = IsaName(isa), .num_threads = 2}};
     auto attention = Attention::Create(config).value();
     auto cache = MakeTestCache(config, 16, 1024);
     std::vector<AttentionQuery> queries;
@@ -111,7 +112,7 @@ TEST(AttentionExactness, OthersInTheBatchChangeNoBit) {
 TEST(AttentionExactness, StridesChangeNoBit) {
   for (const auto& [isa, dtype] : AvailableKernels()) {
     if (dtype != DType::kF32) continue;
-    const AttentionConfig config{6, 2, 32, dtype, 0, IsaName(isa), 2};
+    const AttentionConfig config{6, 2, 32, dtype, 0, {.isa = IsaName(isa), .num_threads = 2}};
     const RandomSequence data(config, 80, 9);
     const std::vector<float> wanted = RunCut(config, data, {});
     const BlockId block{0};
@@ -185,7 +186,7 @@ void ExpectBitsOfOrder(BitsOfOrder& bits_of_order, Isa isa, const AttentionConfi
   const std::vector<uint32_t> bits = Bits(out);
   const auto differ = std::mismatch(bits.begin(), bits.end(), wanted->second.begin());
   ASSERT_TRUE(differ.first == bits.end())
-      << config.isa << " " << DTypeName(config.dtype) << ", H " << config.num_heads << ", D "
+      << config.exec.isa << " " << DTypeName(config.dtype) << ", H " << config.num_heads << ", D "
       << config.head_dim << ": element " << differ.first - bits.begin() << " of " << bits.size()
       << ": expected bits " << std::hex << *differ.second << ", got " << *differ.first;
 }
@@ -195,8 +196,9 @@ void ExpectSameBitsOnEveryIsa(const Case& c, Run&& run) {
   for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
     BitsOfOrder bits_of_order;
     for (const Isa isa : AvailableIsas()) {
-      const AttentionConfig config{c.num_heads, c.num_kv_heads, c.head_dim, dtype,
-                                   0,           IsaName(isa),   1};
+      const AttentionConfig config{c.num_heads, c.num_kv_heads,
+                                   c.head_dim,  dtype,
+                                   0,           {.isa = IsaName(isa), .num_threads = 1}};
       ExpectBitsOfOrder(bits_of_order, isa, config, run(config));
       ASSERT_FALSE(testing::Test::HasFatalFailure());
     }
@@ -234,8 +236,12 @@ TEST(AttentionExactness, EveryIsaGivesTheSameBitsForExtremeNumbers) {
 TEST(AttentionExactness, SubnormalsAreFlushedInsideOnly) {
   constexpr Case kSmall = {4, 2, 32, 40};
   for (const auto& [isa, dtype] : AvailableKernels()) {
-    const AttentionConfig config{
-        kSmall.num_heads, kSmall.num_kv_heads, kSmall.head_dim, dtype, 0, IsaName(isa), 2};
+    const AttentionConfig config{kSmall.num_heads,
+                                 kSmall.num_kv_heads,
+                                 kSmall.head_dim,
+                                 dtype,
+                                 0,
+                                 {.isa = IsaName(isa), .num_threads = 2}};
     if (dtype == DType::kF16) continue;  // whose least number is a normal one in f32
     RandomSequence data(config, kSmall.num_tokens, 4);
     for (float& v : data.v) v = std::copysign(1e-39f, v);

@@ -80,7 +80,7 @@ void ExpectNearReference(const AttentionConfig& config, int64_t num_tokens, int6
       DenseF32(out.data(), {num_new, config.num_heads, config.head_dim}));
   ASSERT_TRUE(status.has_value()) << status.error().message;
   const std::vector<double> wanted = AttentionRef(config, kTestLayer, {&query, 1}, {q, out.size()});
-  const bool on_tiles = UsesTiles(ParseIsa(config.isa).value(), config.dtype);
+  const bool on_tiles = UsesTiles(ParseIsa(config.exec.isa).value(), config.dtype);
   for (int64_t row = 0; row < num_new * config.num_heads; ++row) {
     const int64_t kv_head = row % config.num_heads / (config.num_heads / config.num_kv_heads);
     const int64_t num_visible = num_tokens - num_new + row / config.num_heads + 1;
@@ -89,8 +89,8 @@ void ExpectNearReference(const AttentionConfig& config, int64_t num_tokens, int6
     for (int64_t d = 0; d < config.head_dim; ++d) {
       const int64_t i = row * config.head_dim + d;
       ASSERT_NEAR(out[i], wanted[i], bound.relative * bound.scale[d])
-          << config.isa << " " << DTypeName(config.dtype) << ", H " << config.num_heads << ", D "
-          << config.head_dim << ", row " << row << ", d " << d;
+          << config.exec.isa << " " << DTypeName(config.dtype) << ", H " << config.num_heads
+          << ", D " << config.head_dim << ", row " << row << ", d " << d;
     }
   }
 }
@@ -98,8 +98,9 @@ void ExpectNearReference(const AttentionConfig& config, int64_t num_tokens, int6
 TEST(Attention, IsWithinItsBoundOfTheReference) {
   for (const auto& [isa, dtype] : AvailableKernels()) {
     for (const Geometry& g : kGeometries) {
-      const AttentionConfig config{g.num_heads, g.num_kv_heads, g.head_dim, dtype,
-                                   0,           IsaName(isa),   2};
+      const AttentionConfig config{g.num_heads, g.num_kv_heads,
+                                   g.head_dim,  dtype,
+                                   0,           {.isa = IsaName(isa), .num_threads = 2}};
       ExpectNearReference(config, 37, 37);
       ASSERT_FALSE(HasFatalFailure());
       ExpectNearReference(config, 520, 2);
@@ -111,7 +112,7 @@ TEST(Attention, IsWithinItsBoundOfTheReference) {
 // Scores far apart, far beyond what exp can hold: the softmax must be one-hot, not NaN.
 TEST(Attention, LargeScoresDoNotOverflow) {
   for (const auto& [isa, dtype] : AvailableKernels()) {
-    const AttentionConfig config{2, 1, 16, dtype, 1, IsaName(isa), 1};
+    const AttentionConfig config{2, 1, 16, dtype, 1, {.isa = IsaName(isa), .num_threads = 1}};
     RandomSequence data(config, 40, 3);
     for (float& k : data.k) k *= 100;
     for (float& q : data.q) q *= 10;
@@ -133,7 +134,7 @@ TEST(Attention, LargeScoresDoNotOverflow) {
 TEST(Attention, ANaNThatIsReadShows) {
   for (const auto& [isa, dtype] : AvailableKernels()) {
     for (const bool in_key : {true, false}) {
-      const AttentionConfig config{2, 1, 16, dtype, 0, IsaName(isa), 1};
+      const AttentionConfig config{2, 1, 16, dtype, 0, {.isa = IsaName(isa), .num_threads = 1}};
       RandomSequence data(config, 40, 5);
       (in_key ? data.k : data.v)[20 * 16 + 3] = std::numeric_limits<float>::quiet_NaN();
       auto cache = MakeTestCache(config, 16, 64);
@@ -155,7 +156,7 @@ TEST(Attention, RefusesWhatCannotBe) {
     const auto attention = Attention::Create(config);
     return attention ? ErrorCode::kInternal : attention.error().code;
   };
-  const AttentionConfig good{8, 2, 64, DType::kBF16, 0, "scalar", 1};
+  const AttentionConfig good{8, 2, 64, DType::kBF16, 0, {.isa = "scalar", .num_threads = 1}};
   EXPECT_EQ(code(good), ErrorCode::kInternal);
   AttentionConfig bad = good;
   bad.num_kv_heads = 3;
@@ -166,7 +167,7 @@ TEST(Attention, RefusesWhatCannotBe) {
   bad.head_dim = 63;
   EXPECT_EQ(code(bad), ErrorCode::kUnsupported);
   bad = good;
-  bad.isa = "mmx";
+  bad.exec.isa = "mmx";
   EXPECT_EQ(code(bad), ErrorCode::kInvalidArgument);
   bad = good;
   bad.dtype = DType::kQ8_0;
@@ -174,7 +175,7 @@ TEST(Attention, RefusesWhatCannotBe) {
 }
 
 TEST(Attention, RunHoldsShapesAndViewsToTheConfig) {
-  const AttentionConfig config{2, 1, 16, DType::kF32, 0, "auto", 1};
+  const AttentionConfig config{2, 1, 16, DType::kF32, 0, {.num_threads = 1}};
   const RandomSequence data(config, 4, 1);
   auto cache = MakeTestCache(config, 16, 64);
   const SequenceId sequence = cache->CreateSequence();

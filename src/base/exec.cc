@@ -31,6 +31,13 @@ Result<Exec> MakeExec(const ExecOptions& options) {
   return Exec{isa, options.num_threads > 0 ? options.num_threads : NumUsableCores(), precision};
 }
 
+ExecOptions OptionsOf(const Exec& exec) {
+  return {.numerics = NumericOrderName(OrderOf(exec.isa)),
+          .precision = exec.precision == Precision::kHigh ? "high" : "standard",
+          .isa = IsaName(exec.isa),
+          .num_threads = exec.num_threads};
+}
+
 std::string NumericsName(const Exec& exec) {
   const NumericOrder order = OrderOf(exec.isa);
   return fmt::format("{}{}-{}", NumericOrderName(order),

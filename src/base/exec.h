@@ -26,6 +26,8 @@ struct Exec {
 // From what callers give. Errors: as ParseIsa; invalid_argument: no such precision, or num_threads
 // is not in [0, 1024].
 Result<Exec> MakeExec(const ExecOptions& options);
+// The other way round: MakeExec(OptionsOf(exec)) is exec. Its strings are literals.
+ExecOptions OptionsOf(const Exec& exec);
 
 // The name of all that decides bits, and its version: "canonical-1", "canonical-high-1", "tiles-1",
 // "tiles-high-1". A version is a set of bits: whatever changes one of them counts it up.

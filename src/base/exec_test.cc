@@ -21,6 +21,17 @@ TEST(Exec, TakesOptionsByName) {
   EXPECT_GE(MakeExec({}).value().num_threads, 1);
 }
 
+TEST(Exec, OptionsOfItGiveItAgain) {
+  for (const Isa isa : AvailableIsas()) {
+    for (const Precision precision : {Precision::kStandard, Precision::kHigh}) {
+      const Exec exec = MakeExec(OptionsOf({isa, 3, precision})).value();
+      EXPECT_EQ(exec.isa, isa);
+      EXPECT_EQ(exec.num_threads, 3);
+      EXPECT_EQ(exec.precision, precision);
+    }
+  }
+}
+
 TEST(Exec, RefusesWhatItDoesNotKnow) {
   for (const ExecOptions& options :
        {ExecOptions{.numerics = "exact"}, ExecOptions{.precision = "low"},

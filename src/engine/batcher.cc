@@ -25,8 +25,7 @@ Result<std::unique_ptr<Batcher>> Batcher::Create(const Model& model, const Engin
                          ChooseContext(model.info(), options, AvailableMemoryBytes()));
   RunnerOptions runner_options;
   runner_options.kv_dtype = options.kv_dtype;
-  runner_options.isa = options.isa;
-  runner_options.num_threads = options.num_threads;
+  runner_options.exec = options.exec;
   runner_options.max_sequences = options.max_sequences;
   runner_options.max_batch_tokens =
       std::min(BatchTokens(options), options.max_sequences * context.tokens);
@@ -50,7 +49,7 @@ Batcher::Batcher(const Model& model, const EngineOptions& options, const Context
       scheduler_(*cache_, Limits(options, context.tokens)) {
   model_scope_.Text("model", Fingerprint(model.parts().file))
       .Text("cache_dtype", DTypeName(runner_->kv_dtype()))
-      .Text("isa", runner_->isa());
+      .Text("numerics", runner_->numerics());
   chunks_.reserve(static_cast<size_t>(options.max_sequences));
   scheduled_.reserve(static_cast<size_t>(options.max_sequences));
 }

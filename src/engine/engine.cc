@@ -248,6 +248,7 @@ Result<std::vector<GenerateResult>> Engine::Generate(std::span<const GenerateReq
 int64_t Engine::context_tokens() const { return state_->batcher->context().tokens; }
 bool Engine::context_is_capped() const { return state_->batcher->context().is_capped; }
 const KvConfig& Engine::cache_config() const { return state_->batcher->cache().config(); }
+std::string Engine::numerics() const { return state_->batcher->runner().numerics(); }
 std::string_view Engine::isa() const { return state_->batcher->runner().isa(); }
 
 EngineStats Engine::stats() const {

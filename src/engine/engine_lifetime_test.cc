@@ -29,7 +29,8 @@ RandomLlama Geometry() { return {.num_layers = 4, .vocab_size = testing::kVocab}
 struct ModelAndEngine {
   testing::OpenedRandomLlama opened{Geometry()};
   std::shared_ptr<Engine> engine =
-      Engine::Create(*opened.model, {.max_sequences = 2, .context_tokens = 4096, .num_threads = 2})
+      Engine::Create(*opened.model,
+                     {.max_sequences = 2, .context_tokens = 4096, .exec = {.num_threads = 2}})
           .value();
 
   // Returns once the engine is in the middle of a request that goes on for long.
@@ -107,7 +108,7 @@ TEST_F(EngineLifetimeTest, AChildOfForkMayHaveAnEngineOfItsOwn) {
   const ModelAndEngine held;
   const auto wanted = held.engine->Generate(std::vector{Request(9, 3, 20)}).value()[0].tokens;
   EXPECT_TRUE(IsTrueInAChild([&] {
-    const auto engine = Engine::Create(*held.opened.model, {.num_threads = 2});
+    const auto engine = Engine::Create(*held.opened.model, {.exec = {.num_threads = 2}});
     if (!engine) return false;
     const auto results = (*engine)->Generate(std::vector{Request(9, 3, 20)});
     return results && (*results)[0].tokens == wanted;
@@ -119,7 +120,7 @@ TEST_F(EngineLifetimeTest, ItsOwnCallbackMayDestroyIt) {
   const testing::OpenedRandomLlama opened(Geometry());
   for (const bool in_on_token : {false, true}) {
     std::unique_ptr<Engine> engine =
-        Engine::Create(*opened.model, {.max_sequences = 1, .num_threads = 2}).value();
+        Engine::Create(*opened.model, {.max_sequences = 1, .exec = {.num_threads = 2}}).value();
     std::promise<void> is_submitted;
     const std::shared_future<void> both_submitted = is_submitted.get_future().share();
     std::promise<FinishReason> of_owner, of_other;
@@ -150,7 +151,8 @@ TEST_F(EngineLifetimeTest, ItsOwnCallbackMayOwnIt) {
   const testing::OpenedRandomLlama opened(Geometry());
   std::promise<void> has_ended;
   {
-    std::shared_ptr<Engine> engine = Engine::Create(*opened.model, {.num_threads = 2}).value();
+    std::shared_ptr<Engine> engine =
+        Engine::Create(*opened.model, {.exec = {.num_threads = 2}}).value();
     RequestCallbacks callbacks;
     callbacks.on_finish = [engine, &has_ended](const GenerateResult&) { has_ended.set_value(); };
     ASSERT_TRUE(engine->Submit(Request(4, 1, 50), std::move(callbacks)).has_value());

@@ -45,7 +45,7 @@ TEST(Engine, GivesTheSameTokensHoweverItIsSetUp) {
   for (const EngineOptions& options :
        {EngineOptions{}, EngineOptions{.block_tokens = 0}, EngineOptions{.block_tokens = 64},
         EngineOptions{.batch_tokens = 1}, EngineOptions{.batch_tokens = 7},
-        EngineOptions{.num_threads = 1}}) {
+        EngineOptions{.exec = {.num_threads = 1}}}) {
     EXPECT_EQ(RunAll(*opened.model, options, requests)[0].tokens, wanted);
   }
 }

@@ -74,7 +74,8 @@ struct OpenedByteLevelLlama {
 class Alone {
  public:
   explicit Alone(const Model& model, int64_t context_tokens = 0)
-      : recomputer_(Recomputer::Create(model, {.context_tokens = context_tokens, .num_threads = 1})
+      : recomputer_(Recomputer::Create(
+                        model, {.context_tokens = context_tokens, .exec = {.num_threads = 1}})
                         .value()) {}
 
   GenerateResult Run(GenerateRequest request, int64_t sample_idx = 0) {
@@ -91,7 +92,7 @@ class Alone {
 class WatchedBatcher {
  public:
   WatchedBatcher(const Model& model, EngineOptions options) : options_(options) {
-    options.num_threads = 1;
+    options.exec.num_threads = 1;
     auto batcher = Batcher::Create(model, options);
     EXPECT_TRUE(batcher.has_value()) << (batcher ? "" : batcher.error().message);
     batcher_ = *std::move(batcher);

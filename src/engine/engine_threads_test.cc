@@ -25,7 +25,7 @@ class EngineThreadsTest : public ::testing::Test {
  protected:
   std::unique_ptr<Engine> Create(EngineOptions options) {
     if (options.context_tokens == 0) options.context_tokens = 256;
-    options.num_threads = 1;
+    options.exec.num_threads = 1;
     return Engine::Create(*opened_.model, options).value();
   }
 

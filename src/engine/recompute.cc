@@ -15,8 +15,7 @@ Result<std::unique_ptr<Recomputer>> Recomputer::Create(const Model& model,
       ChooseUncachedContext(model.info(), options.context_tokens, AvailableMemoryBytes()));
   RunnerOptions runner_options;
   runner_options.kv_dtype = options.kv_dtype;
-  runner_options.isa = options.isa;
-  runner_options.num_threads = options.num_threads;
+  runner_options.exec = options.exec;
   runner_options.max_sequences = 1;
   runner_options.max_batch_tokens = context.tokens;  // each pass computes all tokens
   KVICK_ASSIGN_OR_RETURN(auto runner, ModelRunner::Create(model, runner_options));

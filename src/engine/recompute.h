@@ -11,6 +11,7 @@
 #include "engine/context_size.h"
 #include "engine/sequence.h"
 #include "kvick/engine.h"
+#include "kvick/exec.h"
 #include "kvick/model.h"
 #include "kvick/status.h"
 
@@ -19,8 +20,7 @@ namespace kvick {
 struct RecomputeOptions {
   int64_t context_tokens = 0;  // 0: the model's, limited by half of the available memory
   std::optional<DType> kv_dtype{};
-  std::string_view isa = "auto";
-  int num_threads = 0;
+  ExecOptions exec{};
 };
 
 // Generation without a cache, as a reference: for every token a forward pass over the whole

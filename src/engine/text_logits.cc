@@ -16,8 +16,7 @@ Result<std::unique_ptr<TextLogits>> TextLogits::Create(const Model& model,
                          ChooseContext(model.info(), options, AvailableMemoryBytes()));
   RunnerOptions runner_options;
   runner_options.kv_dtype = options.kv_dtype;
-  runner_options.isa = options.isa;
-  runner_options.num_threads = options.num_threads;
+  runner_options.exec = options.exec;
   runner_options.max_sequences = 1;
   made->chunk_tokens_ = std::min(options.batch_tokens, made->context_.tokens);
   runner_options.max_batch_tokens = made->chunk_tokens_;

@@ -45,8 +45,7 @@ Forward::Forward(const ModelFile& file, const Exec& exec, int64_t max_tokens)
 Result<std::unique_ptr<Forward>> Forward::Create(const ModelFile& file,
                                                  const AttentionConfig& attention,
                                                  int64_t max_tokens) {
-  KVICK_ASSIGN_OR_RETURN(const Exec exec,
-                         MakeExec({.isa = attention.isa, .num_threads = attention.num_threads}));
+  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(attention.exec));
   KVICK_ASSIGN_OR_RETURN(auto attend, Attention::Create(attention));
   auto forward = std::unique_ptr<Forward>(new Forward(file, exec, max_tokens));
   forward->attention_ = std::move(attend);
@@ -122,8 +121,8 @@ Status Forward::AttentionBlock(int64_t layer, const ForwardStep& step) {
   const auto num_tokens = static_cast<int64_t>(step.tokens.size());
   const int64_t heads = config_.num_heads, kv_heads = config_.num_kv_heads, dim = config_.head_dim;
   Norm(w.attention_norm, num_tokens);
-  // What is attended to is decided here, and small differences grow: of all projections these alone
-  // gain from the second bf16 (docs/numerics.md), and they are a tenth of the multiplications.
+  // What is attended to is decided here, and small differences grow: of all projections these gain
+  // most from the second bf16 (docs/numerics.md), and they are a tenth of the multiplications.
   Project({w.q, w.q_bias, Activations::kSplit}, num_tokens, normed_, q_);
   Project({w.k, w.k_bias, Activations::kSplit}, num_tokens, normed_, k_);
   Project({w.v, w.v_bias, Activations::kSplit}, num_tokens, normed_, v_);
@@ -170,7 +169,9 @@ void Forward::Norm(const std::vector<float>& weight, int64_t num_tokens) {
 
 void Forward::Project(const Projection& p, int64_t num_tokens, const float* in, float* out) {
   const float* bias = p.bias.empty() ? nullptr : p.bias.data();
-  Linear(exec_, {p.w, bias, in, num_tokens, out, p.activations}, linear_scratch_);
+  const Activations activations =
+      exec_.precision == Precision::kHigh ? Activations::kSplit : p.activations;
+  Linear(exec_, {p.w, bias, in, num_tokens, out, activations}, linear_scratch_);
 }
 
 }  // namespace kvick

@@ -57,8 +57,8 @@ class Forward {
   void Norm(const std::vector<float>& weight, int64_t num_tokens);
   struct Projection {
     const MatrixView& w;
-    const std::vector<float>& bias;  // empty: none
-    Activations activations = Activations::kRounded;
+    const std::vector<float>& bias;                   // empty: none
+    Activations activations = Activations::kRounded;  // with Precision::kStandard
   };
   void Project(const Projection& p, int64_t num_tokens, const float* in, float* out);
 

@@ -29,8 +29,7 @@ AttentionConfig AttentionOf(const ModelInfo& info, std::optional<DType> kv_dtype
   config.num_kv_heads = info.num_kv_heads;
   config.head_dim = info.head_dim;
   config.dtype = kv_dtype.value_or(info.DefaultKvDType());
-  config.isa = IsaName(exec.isa);
-  config.num_threads = exec.num_threads;
+  config.exec = OptionsOf(exec);
   return config;
 }
 
@@ -127,8 +126,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Create(const Model& model,
                                                          const RunnerOptions& options) {
   KVICK_RETURN_IF_ERROR(CheckRange("max_batch_tokens", options.max_batch_tokens, kMaxBatchTokens));
   KVICK_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, kMaxBatchTokens));
-  KVICK_ASSIGN_OR_RETURN(const Exec exec,
-                         MakeExec({.isa = options.isa, .num_threads = options.num_threads}));
+  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.exec));
   const AttentionConfig attention = AttentionOf(model.info(), options.kv_dtype, exec);
   KVICK_ASSIGN_OR_RETURN(auto forward,
                          Forward::Create(model.parts().file, attention, options.max_batch_tokens));
@@ -177,6 +175,7 @@ Status ModelRunner::RunUncached(std::span<const int32_t> tokens, LogitsOf which,
 }
 
 DType ModelRunner::kv_dtype() const { return state_->attention.dtype; }
+std::string ModelRunner::numerics() const { return NumericsName(state_->forward->exec()); }
 std::string_view ModelRunner::isa() const { return IsaName(state_->forward->exec().isa); }
 int ModelRunner::num_threads() const { return state_->forward->exec().num_threads; }
 

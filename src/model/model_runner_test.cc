@@ -35,8 +35,7 @@ std::unique_ptr<ModelRunner> MakeRunner(const Model& model, Isa isa, DType kv_dt
                                         int num_threads) {
   RunnerOptions options;
   options.kv_dtype = kv_dtype;
-  options.isa = IsaName(isa);
-  options.num_threads = num_threads;
+  options.exec = {.isa = IsaName(isa), .num_threads = num_threads};
   return ModelRunner::Create(model, options).value();
 }
 
@@ -248,7 +247,7 @@ TEST(ModelRunner, ADecodeStepAllocatesNothing) {
 // Sizes far above any memory are an error or cost nothing until they are used.
 TEST(ModelRunner, TakesNoMemoryForSizesAlone) {
   const OpenedRandomLlama opened({});
-  RunnerOptions options{.isa = "scalar", .num_threads = 1};
+  RunnerOptions options{.exec = {.isa = "scalar", .num_threads = 1}};
   for (const int64_t max : {int64_t{1} << 28, int64_t{1} << 31}) {
     options.max_sequences = max;
     options.max_batch_tokens = max;

@@ -61,7 +61,7 @@ Verdict Proof::verdict() const {
 
 std::string DescribeMachine(const Proof& proof) {
   std::string text = proof.processor.empty() ? "" : proof.processor + ", ";
-  text += fmt::format("{}, {} thread{}", proof.isa, proof.num_threads,
+  text += fmt::format("{} on {}, {} thread{}", proof.numerics, proof.isa, proof.num_threads,
                       proof.num_threads == 1 ? "" : "s");
   if (proof.read_gbps > 0) text += fmt::format(", reads {:.1f} GB/s", proof.read_gbps);
   return text;

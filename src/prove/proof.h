@@ -94,6 +94,7 @@ struct Proof {
   std::string model_path;
   ModelInfo model;
   std::string processor;  // empty: unknown
+  std::string numerics;   // name and version: "canonical-1"
   std::string isa;
   std::string injected;  // the bug that was left planted; empty: none
   int num_threads = 0;
@@ -112,7 +113,7 @@ struct Proof {
   Verdict verdict() const;  // as Combine of all claims
 };
 
-// "Intel(R) ..., avx512, 2 threads, reads 32.4 GB/s"
+// "Intel(R) ..., canonical-1 on avx512, 2 threads, reads 32.4 GB/s"
 std::string DescribeMachine(const Proof& proof);
 // "37 of 37 claims", "34 of 37 claims, 3 not judged"
 std::string DescribeCount(const Proof::Count& count);

@@ -46,13 +46,14 @@ TEST(Proof, SaysWhereLogitsAndTextBeginToDifferCountedFromOne) {
 
 TEST(Proof, LeavesOutWhatIsNotKnownOfTheMachine) {
   Proof proof;
+  proof.numerics = "canonical-1";
   proof.isa = "avx2";
   proof.num_threads = 1;
-  EXPECT_EQ(DescribeMachine(proof), "avx2, 1 thread");
+  EXPECT_EQ(DescribeMachine(proof), "canonical-1 on avx2, 1 thread");
   proof.processor = "Some CPU";
   proof.num_threads = 2;
   proof.read_gbps = 12.34;
-  EXPECT_EQ(DescribeMachine(proof), "Some CPU, avx2, 2 threads, reads 12.3 GB/s");
+  EXPECT_EQ(DescribeMachine(proof), "Some CPU, canonical-1 on avx2, 2 threads, reads 12.3 GB/s");
 }
 
 }  // namespace

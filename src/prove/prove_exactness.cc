@@ -65,7 +65,7 @@ class ExactnessProof {
     SubjectOptions options = context_.Subjects();
     options.context_tokens = num_texts * static_cast<int64_t>(text_.size() + 64);
     options.block_tokens = cut.block_tokens;
-    options.num_threads = cut.num_threads;
+    options.exec.num_threads = cut.num_threads;
     options.fill = cut.fill;
     return CachedSubject::Create(context_.model, options);
   }

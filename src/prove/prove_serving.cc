@@ -157,8 +157,7 @@ std::vector<GenerateRequest> MixedRequests(Tokens text) {
 Result<Claim> ProveMix(const ProofContext& context, Tokens text) {
   const std::vector<GenerateRequest> requests = MixedRequests(text);
   EngineOptions options;
-  options.isa = context.options.isa;
-  options.num_threads = context.options.num_threads;
+  options.exec = context.options.exec;
   options.context_tokens = 96;  // the longest request: 24 tokens and 71 new ones
   options.max_sequences = 1;
   options.prefix_reuse = PrefixReuse::kOff;
@@ -219,8 +218,7 @@ Result<Claim> ProveWaste(const ProofContext& context) {
   trace_options.shared_prefix = 0;  // shared blocks count once and would hide the waste
   KVICK_ASSIGN_OR_RETURN(const auto trace, MakeTrace(trace_options));
   EngineOptions options;
-  options.isa = context.options.isa;
-  options.num_threads = context.options.num_threads;
+  options.exec = context.options.exec;
   options.context_tokens = config.max_positions;
   options.max_sequences = 256;
   KVICK_ASSIGN_OR_RETURN(const int64_t token_bytes,

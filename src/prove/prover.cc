@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/exec.h"
 #include "base/isa.h"
-#include "base/threads.h"
 #include "measure/processor_name.h"
 #include "measure/read_limit.h"
 #include "prove/sections.h"
@@ -96,8 +96,7 @@ constexpr NamedSection kSections[] = {{"answers", "Answers", ProveAnswers},
 
 SubjectOptions ProofContext::Subjects() const {
   SubjectOptions subjects;
-  subjects.isa = options.isa;
-  subjects.num_threads = options.num_threads;
+  subjects.exec = options.exec;
   for (const auto& prompt : prompts) {
     subjects.context_tokens += static_cast<int64_t>(prompt.size()) + num_tokens;
   }
@@ -149,12 +148,13 @@ Status AppendOnes(KvCache& cache, SequenceId sequence, int64_t num_tokens) {
 }
 
 Result<Proof> Prove(const Model& model, const ProveOptions& options) {
-  KVICK_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
+  KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.exec));
   Proof proof;
   proof.model = model.info();
   proof.processor = ProcessorName();
-  proof.isa = IsaName(isa);
-  proof.num_threads = options.num_threads > 0 ? options.num_threads : NumUsableCores();
+  proof.numerics = NumericsName(exec);
+  proof.isa = IsaName(exec.isa);
+  proof.num_threads = exec.num_threads;
   if (options.inject) proof.injected = PlantedBugName(*options.inject);
   ProofContext context{model, options, proof, MakePrompts(model)};
   KVICK_RETURN_IF_ERROR(CheckLengths(context));

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "kvick/exec.h"
 #include "kvick/model.h"
 #include "kvick/status.h"
 #include "prove/planted_bugs.h"
@@ -17,8 +18,7 @@ namespace kvick {
 struct ProveOptions {
   int64_t num_tokens = 100;          ///< new tokens of each text, at least 2
   std::optional<PlantedBug> inject;  ///< left planted in the section on answers
-  std::string isa = "auto";
-  int num_threads = 0;                     ///< 0: all cores that the process may use
+  ExecOptions exec{};
   int64_t (*num_allocations)() = nullptr;  ///< heap allocations of the process; null: not counted
   std::function<void(std::string_view title)> on_section;  ///< may be empty
 };

@@ -14,8 +14,7 @@ namespace {
 Result<std::unique_ptr<ModelRunner>> MakeRunner(const Model& model, const SubjectOptions& options) {
   RunnerOptions runner;
   runner.max_batch_tokens = options.context_tokens;
-  runner.isa = options.isa;
-  runner.num_threads = options.num_threads;
+  runner.exec = options.exec;
   return ModelRunner::Create(model, runner);
 }
 
@@ -27,8 +26,7 @@ AttentionConfig AttentionOf(const ModelInfo& info, const SubjectOptions& options
   attention.num_kv_heads = info.num_kv_heads;
   attention.head_dim = info.head_dim;
   attention.dtype = info.DefaultKvDType();
-  attention.isa = options.isa;
-  attention.num_threads = options.num_threads > 0 ? options.num_threads : NumUsableCores();
+  attention.exec = options.exec;
   return attention;
 }
 

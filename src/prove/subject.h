@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kvick/attention.h"
+#include "kvick/exec.h"
 #include "kvick/kv_cache.h"
 #include "kvick/model.h"
 #include "kvick/status.h"
@@ -30,8 +31,7 @@ struct SubjectOptions {
   int64_t context_tokens = 0;
   int64_t block_tokens = 16;  // 0: contiguous
   KvFill fill = KvFill::kAsMapped;
-  std::string_view isa = "auto";
-  int num_threads = 0;
+  ExecOptions exec{};
 };
 
 // The attention config of a runner with these options.

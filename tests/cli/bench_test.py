@@ -22,7 +22,7 @@ class BenchTest(CliTest):
         self.assertEqual(set(report), {"machine", "limits", "rows", "ratios"})
         self.assertEqual(set(report["limits"]), {"read_gbps", "matrix_gflops", "memcpy_gbps"})
         self.assertEqual(set(report["machine"]),
-                         {"processor", "isa", "threads", "cache_bytes", "working_set_bytes"})
+                         {"processor", "numerics", "isa", "threads", "cache_bytes", "working_set_bytes"})
         for row in report["rows"]:
             with self.subTest(row=row):
                 self.check_row(row, report["limits"])

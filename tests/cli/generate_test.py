@@ -20,7 +20,7 @@ class GenerateTest(CliTest):
     def test_json_has_the_promised_keys(self):
         result = self.generate("-p", _PROMPT, "-n", 8)
         self.assertLessEqual({"prompt_tokens", "tokens", "text", "finish_reason", "cache",
-                              "timings", "isa"}, result.keys())
+                              "timings", "numerics", "isa"}, result.keys())
         self.assertEqual(len(result["tokens"]), 8)
         self.assertEqual(self.text("-p", _PROMPT, "-n", 8), _PROMPT + result["text"] + "\n")
         self.assertEqual(result["finish_reason"], "length")

@@ -98,16 +98,26 @@ def stories_folder():
 
 
 @functools.cache
-def isas():
-    """The implementations that `kvick --version` says this machine has."""
+def _numerics_by_isa():
     lines = subprocess.run([binary(), "--version"], capture_output=True, text=True,
                            check=True).stdout.splitlines()
-    names = [line.replace("*", " ").split()[0] for line in lines
+    known = [line.replace("*", " ").split()[:2] for line in lines
              if line.startswith("  ") and "not on this machine" not in line
              and not line.startswith("  * is")]
-    if not names:
+    if not known:
         raise RuntimeError("kvick --version lists no implementation")
-    return names
+    return dict(known)
+
+
+def isas(numerics=None):
+    """The implementations that `kvick --version` says this machine has; all, or those of "canonical"
+    or "tiles"."""
+    return [isa for isa, order in _numerics_by_isa().items() if numerics in (None, order)]
+
+
+def numerics():
+    """Those that this machine can compute, "canonical" first."""
+    return sorted(set(_numerics_by_isa().values()))
 
 
 @functools.cache

@@ -43,6 +43,7 @@ class LogitsTest(CliTest):
         self.assertEqual(result["output"], str(path))
         self.assertEqual(result["shape"], [3, inspect(stories())["model"]["vocab_size"]])
         self.assertIn(result["isa"], kvick_cli.isas())
+        self.assertRegex(result["numerics"], r"^(canonical|tiles)-\d+$")
 
     def test_a_failure_leaves_the_old_file_and_no_other(self):
         path = self.folder / "l.npy"

@@ -73,7 +73,8 @@ class HelpTest(CliTest):
     def test_version_names_the_commit_and_the_implementations(self):
         text = self.run_kvick("--version").stdout.decode()
         self.assertRegex(text, r"\Akvick \d+\.\d+\.\d+ \([^)]+\)\n")
-        self.assertRegex(text, r"(?m)^ +\*? +scalar ")
+        self.assertRegex(text, r"(?m)^numerics: (canonical|tiles)-\d+$")
+        self.assertRegex(text, r"(?m)^ +\*? +scalar +canonical  ")
         self.assertEqual(text.count("\n  * "), 2, "one is marked, and the mark is explained")
 
 
@@ -109,6 +110,9 @@ class WrongUseTest(CliTest):
                 ((*generate, "--top-k", "-2"), "--top-k: expected at least -1, got -2"),
                 ((*generate, "--repeat-penalty", "0"), "--repeat-penalty"),
                 ((*generate, "--isa", "mmx"), "--isa: expected auto, .*scalar.*, got mmx"),
+                ((*generate, "--numerics", "exact"),
+                 "--numerics: expected auto, canonical or tiles, got exact"),
+                ((*generate, "--precision", "low"), "--precision: expected standard or high, got low"),
                 (("generate",), "expected a prompt.*--prompt"),
                 (("generate", "-m", "x"), "expected a prompt.*--tokens"),
                 ((*generate, "--tokens", "1"), "expected one kind of prompt"),
@@ -216,6 +220,11 @@ class FailureTest(CliTest):
 
     def test_a_folder_that_is_no_model(self):
         self.check(("generate", "-m", self.folder, "-p", "a"), "config.json")
+
+    def test_an_implementation_of_other_numerics(self):
+        for verb in [("generate", "-p", "a"), ("prove",), ("bench", "limits")]:
+            self.check((*verb, "--numerics", "tiles", "--isa", "scalar"),
+                       "^numerics of isa scalar: expected canonical, got tiles$")
 
     def test_a_missing_implementation(self):
         for isa in sorted({"amx", "avx512", "avx2"} - set(kvick_cli.isas())):
