@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/fixed_math.h"
 
 namespace kvick {
 
@@ -136,7 +137,8 @@ std::span<const float> Sampler::Adjusted(std::span<const float> logits,
   return adjusted_;
 }
 
-// Sorted by logit, equals by id: the order does not depend on the library's sort.
+// Sorted by logit, equals by id. No two candidates are equal, so that any sort gives this order,
+// and the sums over candidates, which follow it, do not depend on the library.
 void Sampler::Collect(std::span<const float> logits) {
   candidates_.clear();
   candidates_.reserve(logits.size());
@@ -146,17 +148,22 @@ void Sampler::Collect(std::span<const float> logits) {
   }
   const auto num = static_cast<int64_t>(candidates_.size());
   const int64_t num_kept = options_.top_k <= 0 ? num : std::min(options_.top_k, num);
-  std::partial_sort(candidates_.begin(), candidates_.begin() + num_kept, candidates_.end(),
-                    [](const Candidate& a, const Candidate& b) {
-                      return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-                    });
-  candidates_.resize(static_cast<size_t>(num_kept));
+  const auto is_before = [](const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  };
+  if (num_kept == num) {
+    std::sort(candidates_.begin(), candidates_.end(), is_before);
+  } else {
+    std::partial_sort(candidates_.begin(), candidates_.begin() + num_kept, candidates_.end(),
+                      is_before);
+    candidates_.resize(static_cast<size_t>(num_kept));
+  }
   if (candidates_.front().logit == INFINITY) {
     std::erase_if(candidates_, [](const Candidate& c) { return c.logit != INFINITY; });
     for (Candidate& candidate : candidates_) candidate.logit = 0;  // all the same
   }
   const double best = candidates_.front().logit;
-  for (Candidate& candidate : candidates_) candidate.weight = std::exp(candidate.logit - best);
+  for (Candidate& candidate : candidates_) candidate.weight = FixedExp(candidate.logit - best);
 }
 
 void Sampler::KeepTopP() {
@@ -179,7 +186,7 @@ int32_t Sampler::Draw() {
   const double best = candidates_.front().logit;
   double total = 0;
   for (Candidate& candidate : candidates_) {
-    candidate.weight = std::exp((candidate.logit - best) / options_.temperature);
+    candidate.weight = FixedExp((candidate.logit - best) / options_.temperature);
     total += candidate.weight;
   }
   const double uniform = static_cast<double>(random_() >> 11) * 0x1p-53;  // [0, 1)

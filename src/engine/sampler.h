@@ -50,7 +50,7 @@ class Sampler {
   int32_t Draw();
 
   SamplingOptions options_;
-  std::mt19937_64 random_;
+  std::mt19937_64 random_;  // whose numbers the C++ standard specifies; its distributions are not
   std::vector<float> adjusted_;        // [V] logits with bias and penalty
   std::vector<bool> has_occurred_;     // [V]
   size_t num_counted_tokens_ = 0;      // in has_occurred_

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -156,6 +157,59 @@ TEST(Sampler, TheSameSeedGivesTheSameTokens) {
   }
   EXPECT_EQ(of_a, of_b);
   EXPECT_NE(of_a, of_c);
+}
+
+// 1,000 logits with equals among them, made of the bits of the generator alone.
+std::vector<float> RecordedLogits() {
+  std::mt19937_64 random(7);
+  std::vector<float> logits;
+  for (int i = 0; i < 1000; ++i) {
+    logits.push_back(static_cast<float>(random() % 1024) / 64 - 8);
+  }
+  return logits;
+}
+
+// Neither exp nor the order of the candidates, nor the random numbers, are those of a library:
+// these tokens come on every machine.
+TEST(Sampler, DrawsTheRecordedTokens) {
+  struct Recorded {
+    SamplingOptions options;
+    std::vector<int32_t> token_ids;
+  };
+  const std::vector<Recorded> recorded = {
+      {{}, {110, 110, 110, 110, 110, 110, 110, 110, 110, 110, 110, 110}},
+      {{.temperature = 1, .seed = 1}, {926, 244, 308, 136, 720, 177, 302, 205, 144, 815, 724, 903}},
+      {{.temperature = 0.7, .seed = 2},
+       {170, 758, 426, 321, 182, 902, 259, 205, 136, 903, 787, 103}},
+      {{.temperature = 3, .top_k = 50, .seed = 3},
+       {790, 350, 644, 336, 790, 336, 8, 634, 502, 902, 205, 644}},
+      {{.temperature = 1.5, .top_p = 0.9, .seed = 4},
+       {858, 673, 266, 205, 144, 863, 170, 925, 987, 962, 41, 673}},
+      {{.temperature = 2, .top_k = 200, .top_p = 0.95, .min_p = 0.001, .seed = 5},
+       {405, 925, 769, 471, 350, 926, 259, 691, 843, 769, 863, 403}},
+      {{.temperature = 1, .repetition_penalty = 1.3, .logit_bias = {{5, 6}, {9, 7}}, .seed = 6},
+       {758, 302, 858, 583, 336, 926, 796, 722, 9, 74, 110, 978}},
+  };
+  const std::vector<float> logits = RecordedLogits();
+  for (const Recorded& expected : recorded) {
+    Sampler sampler(expected.options);
+    std::vector<int32_t> token_ids;
+    for (int i = 0; i < 12; ++i) token_ids.push_back(sampler.Sample(logits, token_ids).value());
+    EXPECT_EQ(token_ids, expected.token_ids) << "seed " << expected.options.seed;
+  }
+}
+
+// The weights of 300 equal candidates are summed in the order of ids, whatever sorts them: with
+// top_p the first of them stay.
+TEST(Sampler, OrdersEqualLogitsById) {
+  std::vector<float> logits(300, 1.0f);
+  for (const int64_t top_k : {int64_t{0}, int64_t{200}}) {
+    const double num_candidates = top_k == 0 ? 300 : static_cast<double>(top_k);
+    const SamplingOptions options{
+        .temperature = 1, .top_k = top_k, .top_p = 19.5 / num_candidates, .seed = 3};
+    const auto drawn = Frequencies(options, logits, 2000);
+    for (size_t i = 0; i < logits.size(); ++i) EXPECT_EQ(drawn[i] > 0, i < 20) << i;
+  }
 }
 
 TEST(Sampler, PenalizesTokensOfTheText) {

@@ -1,10 +1,10 @@
 #include "model/llama_config.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 
 #include "base/check.h"
+#include "base/fixed_math.h"
 #include "model/llama_config_checks.h"
 
 namespace kvick {
@@ -42,7 +42,7 @@ std::vector<double> RopeInverseFrequencies(const LlamaConfig& config) {
   std::vector<double> frequencies(num_pairs);
   for (size_t i = 0; i < num_pairs; ++i) {
     const double exponent = 2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim);
-    frequencies[i] = ScaledFrequency(rope, std::pow(rope.theta, -exponent));
+    frequencies[i] = ScaledFrequency(rope, FixedPow(rope.theta, -exponent));
     if (!rope.freq_factors.empty()) frequencies[i] /= rope.freq_factors[i];
   }
   return frequencies;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash_of_bits_testing.h"
 #include "formats/damage_testing.h"
 #include "formats/files_testing.h"
 #include "formats/gguf_testing.h"
@@ -21,6 +22,7 @@ namespace {
 
 using testing::AsBytes;
 using testing::GgufSpec;
+using testing::HashOfBits;
 using testing::Packed;
 using testing::TinyConfigJson;
 using testing::TinyGguf;
@@ -558,6 +560,18 @@ TEST(RopeInverseFrequencies, BlendBetweenShortAndLongWavelengths) {
   EXPECT_NEAR(scaled[1], (1 - blend) * 0.1 / 8 + blend * 0.1, 1e-15);
   EXPECT_DOUBLE_EQ(scaled[2], 0.01 / 8);
   EXPECT_DOUBLE_EQ(scaled[3], 0.001 / 8);
+}
+
+// Another hash means other numbers: a new version of the numerics.
+TEST(RopeInverseFrequencies, HaveTheRecordedBits) {
+  LlamaConfig config;
+  config.head_dim = 128;
+  config.rope.theta = 500000;
+  EXPECT_EQ(HashOfBits(RopeInverseFrequencies(config)), 11347183846660751888u);
+  config.rope.scaling = RopeConfig::Scaling::kLlama3;
+  config.rope.factor = 8;
+  config.rope.original_max_positions = 8192;
+  EXPECT_EQ(HashOfBits(RopeInverseFrequencies(config)), 5645395570527931206u);
 }
 
 TEST(LlamaConfig, ReadsTheTestModels) {

@@ -1,8 +1,7 @@
 #include "ops/rope.h"
 
-#include <cmath>
-
 #include "base/check.h"
+#include "base/fixed_math.h"
 #include "base/highway_targets.h"
 #include "ops/parallel_rows.h"
 
@@ -91,9 +90,9 @@ void ComputeRopeTable(const RopeTableArgs& args) {
   float* sin = args.sin;
   for (int64_t position : args.positions) {
     for (double frequency : args.inverse_frequencies) {
-      const double angle = static_cast<double>(position) * frequency;
-      *cos++ = static_cast<float>(std::cos(angle));
-      *sin++ = static_cast<float>(std::sin(angle));
+      const SinAndCos rotation = FixedSinCos(static_cast<double>(position) * frequency);
+      *cos++ = static_cast<float>(rotation.cos);
+      *sin++ = static_cast<float>(rotation.sin);
     }
   }
 }

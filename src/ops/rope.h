@@ -17,7 +17,7 @@ enum class RopePairs {
 // Computes the rotation of each position: cos and sin of positions[t] * inverse_frequencies[i].
 //
 // Shapes    inverse_frequencies [D/2];  positions [T];  cos, sin [T, D/2]
-// Types     computed in f64, rounded once to f32
+// Types     computed in f64 (FixedSinCos: the same bits on every machine), rounded once to f32
 // Units     positions: tokens, 0-based;  inverse_frequencies: radians per token
 // Cost      T * D/2 sines and cosines: once for all layers and heads of a step
 struct RopeTableArgs {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/fixed_math.h"
+#include "base/hash_of_bits_testing.h"
 #include "ops/ops_ref.h"
 #include "ops/ops_test_util.h"
 
@@ -22,7 +24,7 @@ Table MakeTable(const std::vector<int64_t>& positions, int64_t head_dim) {
   std::vector<double> inverse_frequencies;
   for (int64_t i = 0; i < head_dim / 2; ++i)
     inverse_frequencies.push_back(
-        std::pow(500000.0, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
+        FixedPow(500000.0, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
   Table table;
   for (int64_t position : positions) {
     for (double frequency : inverse_frequencies)
@@ -40,6 +42,15 @@ TEST(ComputeRopeTable, IsRoundedOnceEvenFarOut) {
     EXPECT_EQ(table.cos[i], static_cast<float>(std::cos(table.angles[i])));
     EXPECT_EQ(table.sin[i], static_cast<float>(std::sin(table.angles[i])));
   }
+}
+
+// Another hash means other numbers: a new version of the numerics.
+TEST(ComputeRopeTable, HasTheRecordedBits) {
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < 300; ++i) positions.push_back(i * i * i);
+  const Table table = MakeTable(positions, 128);
+  EXPECT_EQ(testing::HashOfBits(table.cos), 8870828053414864177u);
+  EXPECT_EQ(testing::HashOfBits(table.sin), 3570875521821384672u);
 }
 
 TEST(ApplyRope, IsNearTheReference) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/fixed_math.h"
 
 namespace kvick {
 namespace {
@@ -20,8 +21,8 @@ double Uniform(std::mt19937_64& random) {
 }
 
 double Normal(std::mt19937_64& random) {
-  const double radius = std::sqrt(-2 * std::log(Uniform(random)));
-  return radius * std::cos(2 * std::numbers::pi * Uniform(random));
+  const double radius = std::sqrt(-2 * FixedLog(Uniform(random)));
+  return radius * FixedSinCos(2 * std::numbers::pi * Uniform(random)).cos;
 }
 
 int64_t Share(double share, int64_t num_tokens) {
@@ -102,12 +103,12 @@ Result<std::vector<TracedRequest>> MakeTrace(const TraceOptions& options) {
   KVICK_RETURN_IF_ERROR(CheckOptions(options));
   std::mt19937_64 random(options.seed);
   const double deviation = options.length_deviation;
-  const double mean_of_log = std::log(options.mean_tokens) - deviation * deviation / 2;
+  const double mean_of_log = FixedLog(options.mean_tokens) - deviation * deviation / 2;
   std::vector<TracedRequest> trace;
   double now_us = 0;
   for (int64_t i = 0; i < options.num_requests; ++i) {
-    now_us -= std::log(Uniform(random)) * 1e6 / options.requests_per_second;
-    const double length = std::exp(mean_of_log + deviation * Normal(random));
+    now_us -= FixedLog(Uniform(random)) * 1e6 / options.requests_per_second;
+    const double length = FixedExp(mean_of_log + deviation * Normal(random));
     const int64_t num_tokens =
         static_cast<int64_t>(std::clamp(length, 2.0, static_cast<double>(options.max_tokens)));
     TracedRequest request;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "base/hash_of_bits_testing.h"
 #include "prove/serving_run.h"
 
 namespace kvick {
@@ -42,6 +44,20 @@ TEST(MakeTrace, CutsAtTheMostTokensAndRefusesWhatCannotBe) {
     options.shared_prefix = bad;
     EXPECT_EQ(MakeTrace(options).error().code, ErrorCode::kInvalidArgument);
   }
+}
+
+// No length and no arrival comes from a library's log, exp or cos.
+TEST(MakeTrace, IsTheRecordedOne) {
+  TraceOptions options;
+  options.num_requests = 10'000;
+  std::vector<double> numbers;
+  for (const TracedRequest& request : MakeTrace(options).value()) {
+    numbers.push_back(static_cast<double>(request.arrival_us));
+    numbers.push_back(static_cast<double>(request.prompt_tokens));
+    numbers.push_back(static_cast<double>(request.output_tokens));
+    numbers.push_back(static_cast<double>(request.prefix_id));
+  }
+  EXPECT_EQ(testing::HashOfBits(numbers), 12585420358209965159u);
 }
 
 TEST(RequestOf, BeginsLikeThoseOfTheSamePrefixAndLikeNoOther) {
