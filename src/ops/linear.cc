@@ -30,7 +30,7 @@ int64_t PanelRowsPerTask(const Exec& exec, int64_t num_rows) {
 
 void LinearOnVectors(const Exec& exec, const LinearArgs& args, int64_t row_bytes,
                      std::byte* scratch) {
-  const ActivationFormat format = FormatFor(exec.isa, args.w.dtype);
+  const ActivationFormat format = FormatFor(exec.isa, args.w.dtype, args.num_tokens);
   PackedActivations packed =
       PackedActivations::For(format, NumTerms(format, args.activations), args.w.num_cols);
   packed.data = scratch;
@@ -54,7 +54,8 @@ void LinearOnVectors(const Exec& exec, const LinearArgs& args, int64_t row_bytes
 int64_t LinearScratchBytes(const Exec& exec, DType dtype, int64_t max_tokens, int64_t num_cols) {
   KVICK_CHECK(max_tokens >= 0 && num_cols >= 1);
   if (UsesTiles(exec.isa, dtype)) return TileScratchBytes(max_tokens, num_cols);
-  const ActivationFormat format = FormatFor(exec.isa, dtype);
+  // Fewer tokens may take a format that needs more.
+  const ActivationFormat format = FormatFor(exec.isa, dtype, 1);
   const int num_terms = NumTerms(format, Activations::kSplit);
   const int64_t packed_bytes =
       PackedBytes(PackedActivations::For(format, num_terms, num_cols), max_tokens);

@@ -289,7 +289,7 @@ void RunTask(const LinearTask& task) {
     case DType::kF16:
       return ComputeTask<F32Unit<DType::kF16>, 1>(task);
     case DType::kBF16:
-      return RunTerms<BF16Unit>(task);
+      return RunTerms<PairUnit<ActivationFormat::kF32Pairs>>(task);
     case DType::kQ8_0:
       return ComputeTask<Q8Unit, 1>(task);
   }

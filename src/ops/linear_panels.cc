@@ -329,6 +329,9 @@ void RunTerms(const LinearTask& task) {
 void RunTask(const LinearTask& task) {
 #if HWY_TARGET == HWY_AVX3
   if (task.has_bf16_dot) return RunTerms<DotUnit>(task);
+  if (task.x->format == ActivationFormat::kBF16Pairs) {
+    return RunTerms<PairUnit<ActivationFormat::kBF16Pairs>>(task);
+  }
 #endif
   switch (task.args->w.dtype) {
     case DType::kF32:
@@ -336,7 +339,7 @@ void RunTask(const LinearTask& task) {
     case DType::kF16:
       return RunTerms<F32Unit<DType::kF16>>(task);
     case DType::kBF16:
-      return RunTerms<BF16Unit>(task);
+      return RunTerms<PairUnit<ActivationFormat::kF32Pairs>>(task);
     case DType::kQ8_0:
       KVICK_CHECK(false && "q8_0 has no panels");
   }

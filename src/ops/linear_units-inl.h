@@ -100,13 +100,6 @@ struct DotUnit {
 
 #endif
 
-// The unit of bf16 weights on this target; the dot product is chosen beside it.
-#if HWY_TARGET == HWY_AVX3
-using BF16Unit = PairUnit<ActivationFormat::kBF16Pairs>;
-#else
-using BF16Unit = PairUnit<ActivationFormat::kF32Pairs>;
-#endif
-
 // A step of weights as it lies in a panel: kVectors vectors.
 template <class Unit>
 HWY_INLINE void UnpackStep(const std::byte* w, std::byte* panel) {

@@ -27,12 +27,15 @@ constexpr int64_t StepBytes(ActivationFormat format) {
   return format == ActivationFormat::kF32Pairs ? 128 : 64;
 }
 
-// bf16 pairs take half of the memory; kernels that multiply in f32 then convert them each time,
-// which costs 6 of 48 operations on AVX-512, but 6 of 30 on AVX2, where fewer rows share one.
-constexpr ActivationFormat FormatFor(Isa isa, DType dtype) {
+// For kernels that multiply in f32, bf16 pairs are converted each time: 6 of 48 operations on
+// AVX-512, but 6 of 30 on AVX2, where fewer rows share a conversion. They pay where f32 pairs would
+// not stay in the L2 cache.
+constexpr ActivationFormat FormatFor(Isa isa, DType dtype, int64_t num_tokens) {
+  constexpr int64_t kManyTokens = 64;
   if (dtype != DType::kBF16) return ActivationFormat::kF32;
-  const bool is_wide = isa == Isa::kAvx512 || isa == Isa::kAvx512Bf16;
-  return is_wide ? ActivationFormat::kBF16Pairs : ActivationFormat::kF32Pairs;
+  if (isa == Isa::kAvx512Bf16) return ActivationFormat::kBF16Pairs;
+  if (isa == Isa::kAvx512 && num_tokens >= kManyTokens) return ActivationFormat::kBF16Pairs;
+  return ActivationFormat::kF32Pairs;
 }
 
 // With kSplit, a step of pairs has two terms, the leading one first, then what rounding left of it,
