@@ -23,11 +23,7 @@ inline constexpr int64_t kLineBytes = 64;
 
 // Highway's Prefetch fetches into L1.
 HWY_INLINE void PrefetchToL2(const std::byte* data) {
-#if HWY_ARCH_X86
-  _mm_prefetch(reinterpret_cast<const char*>(data), _MM_HINT_T1);
-#else
-  hwy::Prefetch(data);
-#endif
+  __builtin_prefetch(data, /*rw=*/0, /*locality=*/2);
 }
 
 // Prefetches bytes [offset, offset + num_bytes) of the rows ahead, in steps of a cache line: pieces

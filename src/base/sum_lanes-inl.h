@@ -27,7 +27,7 @@ HWY_INLINE hwy::HWY_NAMESPACE::TFromD<D> SumLanes([[maybe_unused]] D d, V v) {
 }
 
 // Lane i of the result is SumLanes(v[i]), in the same bits: the additions are those of its tree.
-// Fifteen merges instead of sixteen trees: a third of the shuffles.
+// For sixteen lanes fifteen merges instead of sixteen trees: a third of the shuffles.
 template <class D, class V>
 HWY_INLINE V SumLanesOfEach([[maybe_unused]] D d, V (&v)[hwy::HWY_NAMESPACE::MaxLanes(D())]) {
 #if HWY_TARGET != HWY_SCALAR
