@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -31,12 +32,20 @@ namespace {
 // Vectors of sums in registers: half of the 32, or three quarters of the 16. The rest holds
 // operands.
 constexpr int64_t kSums = HWY_TARGET == HWY_AVX2 ? 12 : 16;
-constexpr int64_t kMaxTokens = HWY_TARGET == HWY_AVX2 ? 3 : 4;
+constexpr int64_t kMaxTokens = 4;
 constexpr int64_t kMaxRows = 4;
+
+// Parts of the sixteen lanes that are computed together. Where the lanes of several tokens would
+// fill the registers, each part has a pass of its own over a block of columns, so that more rows
+// share a load of an activation.
+constexpr int64_t PartsTogether(int64_t num_tokens) {
+  return HWY_TARGET == HWY_AVX2 && num_tokens > 1 ? 1 : kParts;
+}
+
 // A power of two, so that patches share kMaxRows rows without a rest.
 constexpr int64_t NumRows(int64_t num_tokens) {
   int64_t num_rows = kMaxRows;
-  while (num_rows > 1 && num_rows * num_tokens * kParts > kSums) num_rows /= 2;
+  while (num_rows > 1 && num_rows * num_tokens * PartsTogether(num_tokens) > kSums) num_rows /= 2;
   return num_rows;
 }
 
@@ -54,31 +63,11 @@ struct Q8Unit {
   static constexpr int64_t kWeightBytes = kQ8BlockBytes;
   static constexpr int64_t kStepColumns = kQ8BlockWeights;
 
-  struct Weights {
-    F32Vector low[kParts], high[kParts];  // quants 0 to 15, 16 to 31
-  };
-
-  // A byte is never unaligned.
+  // Quants [i, i + kLanes). A byte is never unaligned.
   static HWY_INLINE F32Vector Quants(const std::byte* block, int64_t i) {
     const auto* quants = reinterpret_cast<const int8_t*>(block + sizeof(uint16_t)) + i;
     const auto bytes = hn::LoadU(hn::Rebind<int8_t, F32Tag>(), quants);
     return hn::ConvertTo(F32Tag(), hn::PromoteTo(hn::Rebind<int32_t, F32Tag>(), bytes));
-  }
-  static HWY_INLINE Weights Load(const std::byte* block) {
-    Weights weights;
-    for (int64_t p = 0; p < kParts; ++p) {
-      weights.low[p] = Quants(block, p * kLanes);
-      weights.high[p] = Quants(block, 16 + p * kLanes);
-    }
-    return weights;
-  }
-  static HWY_INLINE void Add(const Weights& w, float scale, const std::byte* x, F32x16& sum) {
-    const F32Vector scales = hn::Set(F32Tag(), scale);
-    for (int64_t p = 0; p < kParts; ++p) {
-      F32Vector block_sum = hn::Mul(w.low[p], LoadLanes(x, p));
-      block_sum = Fma(w.high[p], LoadLanes(x + kVectorBytes, p), block_sum);
-      sum.part[p] = Fma(scales, block_sum, sum.part[p]);
-    }
   }
 };
 
@@ -120,14 +109,16 @@ class Patch {
   }
 
   HWY_INLINE void Compute() {
-    F32x16 sums[kRows][kTokens];
+    Sums sums;
     for (auto& row : sums)
       for (F32x16& sum : row) sum = ZeroF32x16();
-    if constexpr (kIsQ8) {
-      AddBlocks(sums);
-    } else {
-      AddSteps(sums);
+    const int64_t num_steps = args_.w.num_cols / kStepColumns;
+    const int64_t block_steps = kPartsTogether == kParts ? num_steps : kBlockColumns / kStepColumns;
+    for (int64_t step = 0; step < num_steps; step += block_steps) {
+      const Range steps{step, std::min(step + block_steps, num_steps)};
+      for (int64_t part = 0; part < kParts; part += kPartsTogether) AddSteps(steps, part, sums);
     }
+    if (args_.w.num_cols % kStepColumns != 0) AddTail(num_steps, sums);
     Store(sums);
   }
 
@@ -135,73 +126,115 @@ class Patch {
   using Sums = F32x16[kRows][kTokens];
   static constexpr bool kIsQ8 = std::is_same_v<Unit, Q8Unit>;
   static constexpr int64_t kStepColumns = kIsQ8 ? kQ8BlockWeights : StepColumns(Unit::kFormat);
+  static constexpr int64_t kPartsTogether = PartsTogether(kTokens);
+  static constexpr int64_t kBlockColumns = 1024;
+  using PartSums = F32Vector[kPartsTogether][kRows][kTokens];
 
-  // Prefetches ahead in each row; past its end, at the beginning of the row that
-  // follows it in the next patch.
+  // Prefetches ahead in each row; past its end, at the beginning of the row that follows it in the
+  // next patch.
   HWY_INLINE void PrefetchAhead(int64_t offset, int64_t row_bytes) const {
     int64_t ahead = offset + kAheadBytes / kRows;
     if (ahead >= row_bytes) ahead += (kRows - 1) * row_bytes;
     for (int64_t r = 0; r < kRows; ++r) hwy::Prefetch(w_[r] + ahead);
   }
 
-  HWY_INLINE void AddBlocks(Sums& sums) const {
-    const int64_t num_blocks = args_.w.num_cols / kQ8BlockWeights;
-    for (int64_t block = 0; block < num_blocks; ++block) {
-      const int64_t offset = block * kQ8BlockBytes;
-      PrefetchAhead(offset, num_blocks * kQ8BlockBytes);
-      HWY_ALIGN float scales[kMaxRows];
-      LoadQ8Scales(w_, offset, scales);
-      for (int64_t r = 0; r < kRows; ++r) {
-        const auto w = Unit::Load(w_[r] + offset);
-        for (int64_t t = 0; t < kTokens; ++t) {
-          Unit::Add(w, scales[r], x_[t] + block * 2 * kVectorBytes, sums[r][t]);
+  // Parts [first_part, first_part + kPartsTogether) of the sums. The first pass over the weights
+  // prefetches.
+  HWY_INLINE void AddSteps(const Range& steps, int64_t first_part, Sums& sums) const {
+    PartSums part_sums;
+    ForEachSum([&](int64_t p, int64_t r, int64_t t)
+                   HWY_ATTR { part_sums[p][r][t] = sums[r][t].part[first_part + p]; });
+    constexpr int64_t kLineSteps = std::max<int64_t>(1, 64 / Unit::kWeightBytes);
+    const int64_t row_bytes = args_.w.num_cols * Unit::kWeightBytes / kStepColumns;
+    int64_t step = steps.begin;
+    for (; step + kLineSteps <= steps.end; step += kLineSteps) {
+      if (first_part == 0) PrefetchAhead(step * Unit::kWeightBytes, row_bytes);
+      for (int64_t i = step; i < step + kLineSteps; ++i) {
+        AddStep(w_, i * Unit::kWeightBytes, {i, first_part}, part_sums);
+      }
+    }
+    for (; step < steps.end; ++step) {
+      AddStep(w_, step * Unit::kWeightBytes, {step, first_part}, part_sums);
+    }
+    ForEachSum([&](int64_t p, int64_t r, int64_t t)
+                   HWY_ATTR { sums[r][t].part[first_part + p] = part_sums[p][r][t]; });
+  }
+
+  template <class Body>
+  static HWY_INLINE void ForEachSum(const Body& body) {
+    for (int64_t p = 0; p < kPartsTogether; ++p)
+      for (int64_t r = 0; r < kRows; ++r)
+        for (int64_t t = 0; t < kTokens; ++t) body(p, r, t);
+  }
+
+  struct StepAt {
+    int64_t step, first_part;
+  };
+
+  HWY_INLINE void AddStep(const std::byte* const (&w)[kRows], int64_t offset, const StepAt& at,
+                          PartSums& sums) const {
+    if constexpr (kIsQ8) {
+      AddQ8Block(offset, at, sums);
+    } else {
+      for (int64_t p = 0; p < kPartsTogether; ++p) {
+        for (int64_t i = 0; i < kTerms * Unit::kVectors; ++i) {
+          AddVector(w, offset, {at.step, at.first_part + p}, i, sums[p]);
         }
       }
     }
   }
 
-  HWY_INLINE void AddSteps(Sums& sums) const {
-    constexpr int64_t kLineSteps = 64 / Unit::kWeightBytes;
-    const int64_t num_steps = args_.w.num_cols / kStepColumns;
-    const int64_t row_bytes = args_.w.num_cols * Unit::kWeightBytes / kStepColumns;
-    int64_t step = 0;
-    for (; step + kLineSteps <= num_steps; step += kLineSteps) {
-      PrefetchAhead(step * Unit::kWeightBytes, row_bytes);
-      for (int64_t i = step; i < step + kLineSteps; ++i)
-        AddStep(w_, i * Unit::kWeightBytes, i, sums);
+  HWY_INLINE void AddVector(const std::byte* const (&w)[kRows], int64_t offset, const StepAt& at,
+                            int64_t i, F32Vector (&sums)[kRows][kTokens]) const {
+    const int64_t vector = i % Unit::kVectors, term = i / Unit::kVectors, part = at.first_part;
+    typename Unit::Operand x[kTokens];
+    for (int64_t t = 0; t < kTokens; ++t) {
+      const std::byte* step = x_[t] + (at.step * kTerms + term) * StepBytes(Unit::kFormat);
+      x[t] = Unit::LoadActivations(step, vector, part);
     }
-    for (; step < num_steps; ++step) AddStep(w_, step * Unit::kWeightBytes, step, sums);
-    const int64_t tail_bytes = row_bytes - num_steps * Unit::kWeightBytes;
-    if (tail_bytes > 0) AddTail(num_steps, tail_bytes, sums);
+    for (int64_t r = 0; r < kRows; ++r) {
+      const auto weights = Unit::LoadWeights(w[r] + offset, vector, part);
+      for (int64_t t = 0; t < kTokens; ++t) Unit::Add(weights, x[t], sums[r][t]);
+    }
   }
 
-  HWY_INLINE void AddStep(const std::byte* const (&w)[kRows], int64_t offset, int64_t step,
-                          Sums& sums) const {
-    for (int64_t part = 0; part < kParts; ++part) {
-      for (int64_t i = 0; i < kTerms * Unit::kVectors; ++i) {
-        const int64_t vector = i % Unit::kVectors, term = i / Unit::kVectors;
-        typename Unit::Operand x[kTokens];
+  HWY_INLINE void AddQ8Block(int64_t offset, const StepAt& at, PartSums& sums) const {
+    HWY_ALIGN float scales[kMaxRows];
+    LoadQ8Scales(w_, offset, scales);
+    for (int64_t p = 0; p < kPartsTogether; ++p) {
+      const int64_t part = at.first_part + p;
+      for (int64_t r = 0; r < kRows; ++r) {
+        const F32Vector low = Unit::Quants(w_[r] + offset, part * kLanes);
+        const F32Vector high = Unit::Quants(w_[r] + offset, 16 + part * kLanes);
+        const F32Vector scale = hn::Set(F32Tag(), scales[r]);
         for (int64_t t = 0; t < kTokens; ++t) {
-          x[t] = Unit::LoadActivations(x_[t] + (step * kTerms + term) * StepBytes(Unit::kFormat),
-                                       vector, part);
-        }
-        for (int64_t r = 0; r < kRows; ++r) {
-          const auto weights = Unit::LoadWeights(w[r] + offset, vector, part);
-          for (int64_t t = 0; t < kTokens; ++t) Unit::Add(weights, x[t], sums[r][t].part[part]);
+          const std::byte* x = x_[t] + at.step * 2 * kVectorBytes;
+          F32Vector block_sum = hn::Mul(low, LoadLanes(x, part));
+          block_sum = Fma(high, LoadLanes(x + kVectorBytes, part), block_sum);
+          sums[p][r][t] = Fma(scale, block_sum, sums[p][r][t]);
         }
       }
     }
   }
 
   // The last columns, filled up with zeros to a whole step.
-  HWY_INLINE void AddTail(int64_t step, int64_t num_bytes, Sums& sums) const {
+  HWY_INLINE void AddTail(int64_t step, Sums& sums) const {
+    const int64_t offset = step * Unit::kWeightBytes;
+    const int64_t row_bytes = args_.w.num_cols * Unit::kWeightBytes / kStepColumns;
     HWY_ALIGN std::byte tails[kRows][64] = {};
     const std::byte* w[kRows];
     for (int64_t r = 0; r < kRows; ++r) {
-      std::memcpy(tails[r], w_[r] + step * Unit::kWeightBytes, static_cast<size_t>(num_bytes));
+      std::memcpy(tails[r], w_[r] + offset, static_cast<size_t>(row_bytes - offset));
       w[r] = tails[r];
     }
-    AddStep(w, 0, step, sums);
+    for (int64_t part = 0; part < kParts; part += kPartsTogether) {
+      PartSums part_sums;
+      ForEachSum([&](int64_t p, int64_t r, int64_t t)
+                     HWY_ATTR { part_sums[p][r][t] = sums[r][t].part[part + p]; });
+      AddStep(w, 0, {step, part}, part_sums);
+      ForEachSum([&](int64_t p, int64_t r, int64_t t)
+                     HWY_ATTR { sums[r][t].part[part + p] = part_sums[p][r][t]; });
+    }
   }
 
   HWY_INLINE void Store(const Sums& sums) const {
@@ -245,7 +278,7 @@ void ComputeRows(const LinearTask& task, const Range& rows, const Range& tokens)
     const int64_t end = tokens.begin + (group + 1) * num_tokens / num_groups;
     switch (end - begin) {
       case 4:
-        ComputePatches<Unit, kTerms, std::min<int64_t>(4, kMaxTokens)>(task, rows, begin);
+        ComputePatches<Unit, kTerms, 4>(task, rows, begin);
         break;
       case 3:
         ComputePatches<Unit, kTerms, 3>(task, rows, begin);
@@ -260,10 +293,11 @@ void ComputeRows(const LinearTask& task, const Range& rows, const Range& tokens)
 }
 
 // A few rows come from memory for the first tokens, and from the L1 cache for the other ones of a
-// block of tokens.
+// block of tokens. q8_0, which has no panels for many tokens, reads its rows again from L2 instead
+// of their activations.
 template <class Unit, int kTerms>
 void ComputeTask(const LinearTask& task) {
-  constexpr int64_t kBlockTokens = 8;
+  constexpr int64_t kBlockTokens = std::is_same_v<Unit, Q8Unit> ? kMaxTokens : 8;
   const int64_t num_tokens = task.args->num_tokens;
   for (int64_t token = 0; token < num_tokens; token += kBlockTokens) {
     const Range tokens{token, std::min(token + kBlockTokens, num_tokens)};

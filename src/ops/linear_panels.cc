@@ -355,7 +355,8 @@ namespace kvick {
 // Panels unpack a weight once for all tokens, but store it and read it again.
 int64_t MinPanelTokens(Isa isa, DType dtype) {
   if (dtype == DType::kQ8_0) return std::numeric_limits<int64_t>::max();
-  return isa == Isa::kAvx2 ? 4 : 13;
+  if (isa != Isa::kAvx2) return 13;
+  return 9;
 }
 
 int64_t PanelScratchBytes() { return sizeof(PanelScratch); }
