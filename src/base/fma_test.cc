@@ -50,14 +50,17 @@ TEST(Fma, IsThatOfTheStandardLibrary) {
   }
 }
 
-// 2^24 + 1 + tiny: half an ulp, which only the tiny rest decides.
+// The product is half an ulp of the sum and a rest that a double does not hold: 1 - 2^-46 or
+// 1 + 2^-36 beside 2^24.
 TEST(Fma, RoundsOnceWhereRoundingTwiceIsWrong) {
-  const float one = 1.0f + 0x1p-23f, large = 0x1p24f;
-  ExpectSame(one, 1.0f, large, 16777218.0f);
-  ExpectSame(1.0f, 1.0f, large, 16777216.0f);
-  ExpectSame(1.0f - 0x1p-24f, 1.0f, large, 16777216.0f);
-  ExpectSame(one, one, large + 2, 16777220.0f);
-  ExpectSame(-one, 1.0f, -large, -16777218.0f);
+  const float below = 16777218.0f;  // 2^24 + 2, of an odd significand
+  ExpectSame(1 + 0x1p-23f, 1 - 0x1p-23f, below, below);
+  ExpectSame(-1 - 0x1p-23f, 1 - 0x1p-23f, -below, -below);
+  const float even = 0x1p24f;
+  ExpectSame(1 + 0x1p-12f, 1 - 0x1p-12f + 0x1p-24f, even, even + 2);
+  ExpectSame(-1 - 0x1p-12f, 1 - 0x1p-12f + 0x1p-24f, -even, -even - 2);
+  ExpectSame(1, 1, even, even);  // a tie
+  ExpectSame(1, 1, below, below + 2);
 }
 
 TEST(Fma, FlushesSubnormalsOnlyWhileAskedTo) {
