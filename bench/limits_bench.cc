@@ -1,8 +1,10 @@
 // The limits of the machine, to compare the kernels with.
 
+#include <string>
+
 #include "bench_util.h"
 #include "measure/caches.h"
-#include "measure/matrix_limit.h"
+#include "measure/multiply_limit.h"
 #include "measure/read_limit.h"
 
 namespace kvick {
@@ -15,14 +17,21 @@ void BM_ReadLimit(benchmark::State& state) {
 }
 BENCHMARK(BM_ReadLimit)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
-template <DType kType>
-void BM_MatrixLimit(benchmark::State& state) {
-  const MatrixLimit limit(BenchExec(), kType);
+void BM_MultiplyLimit(benchmark::State& state, Multiplication multiplication) {
+  const MultiplyLimit limit(BenchExec(), multiplication);
   for (auto _ : state) limit.Pass();
   SetRates(state, 0, limit.flops_per_pass());
 }
-BENCHMARK_TEMPLATE(BM_MatrixLimit, DType::kBF16)->UseRealTime()->Unit(benchmark::kMicrosecond);
-BENCHMARK_TEMPLATE(BM_MatrixLimit, DType::kF32)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
+const bool kRegistered = [] {
+  for (const Multiplication multiplication : MultiplicationsOf(BestIsa())) {
+    const std::string name = "BM_MultiplyLimit/" + std::string(MultiplicationName(multiplication));
+    benchmark::RegisterBenchmark(name.c_str(), BM_MultiplyLimit, multiplication)
+        ->UseRealTime()
+        ->Unit(benchmark::kMicrosecond);
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace kvick

@@ -25,6 +25,11 @@ void BenchOptions::AddTimingTo(CLI::App& app) {
                 "data that passes go through, as in 4GiB; default: 1GiB, or twice the last-level "
                 "caches if that is more, so that data come from memory");
   AddJsonFlag(app, json);
+  AddStrictFlag(app, strict);
+}
+
+CLI::Option* AddStrictFlag(CLI::App& app, bool& strict) {
+  return app.add_flag("--strict", strict, "exit with code 3 if a row cannot be trusted");
 }
 
 CLI::Option* AddGeometryOption(CLI::App& app, std::string& name) {
@@ -66,19 +71,20 @@ Verb AddBench(CLI::App& app) {
     CLI::App* verb = app.add_subcommand(name, job);
     verbs.emplace_back(verb, add_options(*verb));
   };
-  add("limits", "Read bandwidth and matrix peak of this machine, now.", AddBenchLimits);
+  add("limits", "Read bandwidth and peaks of multiplication of this machine, now.", AddBenchLimits);
   add("attention", "Decode and prefill over a cache, contiguous and paged.", AddBenchAttention);
   add("linear", "Tokens times a weight matrix.", AddBenchLinear);
   add("model", "Prefill and decode of a whole model.", AddBenchModel);
   add("append", "A new token in all layers, against concatenation and memcpy.", AddBenchAppend);
   add("serving", "Many requests in a fixed amount of memory, paged and preallocated.",
       AddBenchServing);
-  return [verbs = std::move(verbs)]() -> Status {
+  add("compare", "Two runs side by side, from files of --json.", AddBenchCompare);
+  return [verbs = std::move(verbs)]() -> Outcome {
     for (const auto& [verb, run] : verbs) {
       if (verb->parsed()) return run();
     }
     KVICK_CHECK(false && "a subcommand is required");
-    return {};
+    return Status();
   };
 }
 

@@ -12,10 +12,12 @@
 // The options that the verbs of `kvick bench` share. Each verb checks the results of what it
 // measures before it measures the time, goes through more data than the caches hold, and prints
 // rows (bench_rows.h).
+// With --strict, rows that cannot be trusted are a failure with the exit code kUntrusted.
 namespace kvick::cli {
 
 Verb AddBenchAppend(CLI::App& app);
 Verb AddBenchAttention(CLI::App& app);
+Verb AddBenchCompare(CLI::App& app);
 Verb AddBenchLimits(CLI::App& app);
 Verb AddBenchLinear(CLI::App& app);
 Verb AddBenchModel(CLI::App& app);
@@ -26,11 +28,13 @@ struct BenchOptions {
   double row_seconds = 2;
   uint64_t working_set_bytes = 0;  // 0: what exceeds the caches of the machine
   bool json = false;
+  bool strict = false;
 
   void AddTo(CLI::App& app);        // all of them
   void AddTimingTo(CLI::App& app);  // but how kernels are carried out
 };
 
+CLI::Option* AddStrictFlag(CLI::App& app, bool& strict);
 // --geometry: the name of a known model.
 CLI::Option* AddGeometryOption(CLI::App& app, std::string& name);
 // --type: of weights, "bf16", "f16", "f32" or "q8_0".

@@ -239,7 +239,7 @@ Result<BenchLimit> CopyLimit(const BenchSetup& setup, int64_t token_bytes) {
   KVICK_ASSIGN_OR_RETURN(MappedRegion memory,
                          MappedRegion::Create(num_tokens * token_bytes, Backing::kUpFront));
   auto target = std::make_shared<MappedRegion>(std::move(memory));
-  BenchLimit limit{"memcpy", WorkUnit::kBytes, static_cast<double>(token_bytes)};
+  BenchLimit limit{.name = "memcpy", .work = static_cast<double>(token_bytes)};
   limit.contender.pass =
       [target = std::move(target), num_tokens, step = int64_t{0},
        source = std::vector<std::byte>(static_cast<size_t>(token_bytes))]() mutable -> Status {
@@ -251,7 +251,7 @@ Result<BenchLimit> CopyLimit(const BenchSetup& setup, int64_t token_bytes) {
   return limit;
 }
 
-Status RunAppend(const AppendOptions& options) {
+Outcome RunAppend(const AppendOptions& options) {
   BenchReport report;
   KVICK_ASSIGN_OR_RETURN(report.setup, BenchSetup::From(options));
   report.setup.exec.num_threads = 1;  // as Write is
@@ -260,23 +260,27 @@ Status RunAppend(const AppendOptions& options) {
   const auto token_bytes = static_cast<double>(layout.BytesPerToken());
   KVICK_ASSIGN_OR_RETURN(const BenchLimit copy, CopyLimit(report.setup, layout.BytesPerToken()));
   std::vector<BenchCase> cases = {
-      {"memcpy", fmt::format("{} bytes", layout.BytesPerToken()), token_bytes, copy.contender}};
+      {"memcpy", fmt::format("{} bytes", layout.BytesPerToken()), {token_bytes}, copy.contender}};
   std::vector<std::unique_ptr<CacheAppend>> appends;
   for (const int64_t block_tokens : {options.block_tokens, int64_t{0}}) {
     KVICK_ASSIGN_OR_RETURN(auto append, CacheAppend::Create(options, report.setup, block_tokens));
     KVICK_RETURN_IF_ERROR(append->Check());
-    cases.push_back({"append", LayoutName(block_tokens), token_bytes, append->Timed()});
+    cases.push_back({"append", LayoutName(block_tokens), {token_bytes}, append->Timed()});
     appends.push_back(std::move(append));
   }
   Concatenation concatenation(geometry, options.context_tokens);
-  cases.push_back({"concatenate", fmt::format("behind {} tokens", options.context_tokens),
-                   token_bytes, concatenation.Timed()});
+  cases.push_back({"concatenate",
+                   fmt::format("behind {} tokens", options.context_tokens),
+                   {token_bytes},
+                   concatenation.Timed()});
   const size_t num_copying = cases.size();
   std::vector<std::unique_ptr<PoolStep>> steps;
   for (const int64_t num_blocks : {kSmallPoolBlocks, kLargePoolBlocks}) {
     KVICK_ASSIGN_OR_RETURN(auto step, PoolStep::Create(num_blocks));
-    cases.push_back(
-        {"step", fmt::format("pool of {} blocks", num_blocks), step->token_bytes(), step->Timed()});
+    cases.push_back({"step",
+                     fmt::format("pool of {} blocks", num_blocks),
+                     {step->token_bytes()},
+                     step->Timed()});
     steps.push_back(std::move(step));
   }
   KVICK_RETURN_IF_ERROR(report.Time(copy, std::move(cases)));
@@ -286,8 +290,7 @@ Status RunAppend(const AppendOptions& options) {
     const BenchRow& row = report.rows[i];
     report.AddRatio(fmt::format("memcpy / {} {}", row.name, row.variant), report.rows[0], row);
   }
-  options.json ? report.PrintJson() : report.Print();
-  return {};
+  return report.Finish(options);
 }
 
 }  // namespace

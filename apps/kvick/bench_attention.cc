@@ -71,8 +71,8 @@ class AttentionBench {
   // computes it, must have the same bits. Returns them, [H, D].
   Result<std::vector<float>> Check();
 
-  double decode_bytes() const;
-  double prefill_flops() const;
+  BenchWork decode_work() const;
+  BenchWork prefill_work() const;
 
  private:
   // Sequences of `num_tokens` each, `num_in_pass` of them in a pass.
@@ -92,7 +92,10 @@ class AttentionBench {
     return 2 * num_tokens * config_.num_kv_heads * config_.head_dim * DTypeBytes(config_.dtype);
   }
 
+  BenchWork Work(int64_t num_bytes, double num_seen) const;
+
   AttentionOptions options_;
+  Isa isa_ = Isa::kScalar;
   AttentionConfig config_;
   std::unique_ptr<Attention> attention_;
   CachedSequences decoded_;     // of context_tokens, the last of them new
@@ -107,6 +110,7 @@ Result<std::unique_ptr<AttentionBench>> AttentionBench::Create(const AttentionOp
   std::unique_ptr<AttentionBench> bench(new AttentionBench());
   const KnownModel& model = *FindKnownModel(options.geometry);
   bench->options_ = options;
+  bench->isa_ = setup.exec.isa;
   bench->config_.num_heads = model.num_heads;
   bench->config_.num_kv_heads = model.num_kv_heads;
   bench->config_.head_dim = model.head_dim;
@@ -201,37 +205,42 @@ Result<std::vector<float>> AttentionBench::Check() {
   return bits;
 }
 
-// Keys and values of all positions, read once.
-double AttentionBench::decode_bytes() const {
-  return static_cast<double>(options_.num_sequences * layer_bytes(options_.context_tokens));
+BenchWork AttentionBench::decode_work() const {
+  const int64_t num_seen = options_.num_sequences * options_.context_tokens;
+  return Work(layer_bytes(num_seen), static_cast<double>(num_seen));
 }
 
-// Of each head, new token and position that it sees: D multiply-adds for the score, D for the sum.
-double AttentionBench::prefill_flops() const {
+BenchWork AttentionBench::prefill_work() const {
   const auto num_new = static_cast<double>(options_.num_new);
   const double num_seen =
       num_new * static_cast<double>(options_.context_tokens) + num_new * (num_new + 1) / 2;
-  return 4.0 * static_cast<double>(row_floats()) * num_seen;
+  return Work(layer_bytes(prefilled_tokens()), num_seen);
 }
 
-Status TimeAttention(const AttentionOptions& options,
-                     std::span<const std::unique_ptr<AttentionBench>> benches,
+// Keys and values, read once. Of each head, new token and position that it sees: D multiply-adds
+// for the score, D for the sum.
+BenchWork AttentionBench::Work(int64_t num_bytes, double num_seen) const {
+  const Multiplication multiplication = AttentionMultiplication(isa_, config_.dtype);
+  return {static_cast<double>(num_bytes),
+          {{multiplication, 4.0 * static_cast<double>(row_floats()) * num_seen}}};
+}
+
+Status TimeAttention(std::span<const std::unique_ptr<AttentionBench>> benches,
                      std::span<const int64_t> layouts, BenchReport& report) {
   std::vector<BenchCase> decode, prefill;
   for (size_t i = 0; i < benches.size(); ++i) {
     AttentionBench& bench = *benches[i];
     const std::string layout = LayoutName(layouts[i]);
-    decode.push_back({"decode", layout, bench.decode_bytes(), bench.Decode()});
-    prefill.push_back({"prefill", layout, bench.prefill_flops(), bench.Prefill()});
+    decode.push_back({"decode", layout, bench.decode_work(), bench.Decode()});
+    prefill.push_back({"prefill", layout, bench.prefill_work(), bench.Prefill()});
   }
   KVICK_ASSIGN_OR_RETURN(auto buffer, MakeReadBuffer(report.setup));
-  KVICK_RETURN_IF_ERROR(
-      report.Time(ReadBenchLimit(std::move(buffer), report.setup.exec), std::move(decode)));
-  const BenchLimit matrix = MatrixBenchLimit(report.setup.exec, ParseDType(options.cache_type));
-  return report.Time(matrix, std::move(prefill));
+  const BenchLimit read = ReadBenchLimit(std::move(buffer), report.setup.exec);
+  KVICK_RETURN_IF_ERROR(report.Time(read, std::move(decode)));
+  return report.Time(read, std::move(prefill));
 }
 
-Status RunAttention(const AttentionOptions& options) {
+Outcome RunAttention(const AttentionOptions& options) {
   BenchReport report;
   KVICK_ASSIGN_OR_RETURN(report.setup, BenchSetup::From(options));
   std::vector<int64_t> layouts = {0};
@@ -248,15 +257,14 @@ Status RunAttention(const AttentionOptions& options) {
     bits = got;
     benches.push_back(std::move(bench));
   }
-  KVICK_RETURN_IF_ERROR(TimeAttention(options, benches, layouts, report));
+  KVICK_RETURN_IF_ERROR(TimeAttention(benches, layouts, report));
   if (layouts.size() == 2) {
     report.AddRatio(fmt::format("decode {} / contiguous", LayoutName(layouts[1])), report.rows[1],
                     report.rows[0]);
     report.AddRatio(fmt::format("prefill {} / contiguous", LayoutName(layouts[1])), report.rows[3],
                     report.rows[2]);
   }
-  options.json ? report.PrintJson() : report.Print();
-  return {};
+  return report.Finish(options);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// kvick bench limits: what this machine reads from memory and multiplies at best, now.
+// kvick bench limits: what this machine reads from memory and multiplies at best, now. A row for
+// each kind of multiplication that the isa has.
 
 #include <memory>
 #include <utility>
@@ -12,40 +13,41 @@
 namespace kvick::cli {
 namespace {
 
-struct LimitsOptions : BenchOptions {
-  std::string type = "bf16";
-};
-
 // One thread and all of them, each held against all.
-Status TimeLimit(const BenchLimit& one, const BenchLimit& all, BenchReport& report) {
+template <class MakeLimit>
+Status TimeLimit(const MakeLimit& make_limit, const BenchLimit& memory, BenchReport& report) {
+  const Exec all = report.setup.exec;
   std::vector<BenchCase> cases;
-  cases.push_back({one.name, Counted(1, "thread"), one.work, one.contender});
-  const int num_threads = report.setup.exec.num_threads;
-  if (num_threads > 1) {
-    cases.push_back({all.name, Counted(num_threads, "thread"), all.work, all.contender});
+  for (const int num_threads : {1, all.num_threads}) {
+    const BenchLimit limit = make_limit(Exec{all.isa, num_threads});
+    BenchWork work;
+    (limit.multiplication ? work.flops[*limit.multiplication] : work.bytes) = limit.work;
+    cases.push_back({limit.name, Counted(num_threads, "thread"), work, limit.contender});
+    if (all.num_threads == 1) break;
   }
-  return report.Time(all, std::move(cases));
+  return report.Time(memory, std::move(cases));
 }
 
-Status RunLimits(const LimitsOptions& options) {
+Outcome RunLimits(const BenchOptions& options) {
   BenchReport report;
   KVICK_ASSIGN_OR_RETURN(report.setup, BenchSetup::From(options));
-  const Exec all = report.setup.exec, one = {all.isa, 1};
   KVICK_ASSIGN_OR_RETURN(const auto buffer, MakeReadBuffer(report.setup));
-  KVICK_RETURN_IF_ERROR(
-      TimeLimit(ReadBenchLimit(buffer, one), ReadBenchLimit(buffer, all), report));
-  const DType dtype = ParseDType(options.type);
-  KVICK_RETURN_IF_ERROR(
-      TimeLimit(MatrixBenchLimit(one, dtype), MatrixBenchLimit(all, dtype), report));
-  options.json ? report.PrintJson() : report.Print();
-  return {};
+  const auto reading = [&](const Exec& exec) { return ReadBenchLimit(buffer, exec); };
+  const BenchLimit memory = reading(report.setup.exec);
+  KVICK_RETURN_IF_ERROR(TimeLimit(reading, memory, report));
+  for (const Multiplication multiplication : MultiplicationsOf(report.setup.exec.isa)) {
+    const auto multiplying = [&](const Exec& exec) {
+      return MultiplyBenchLimit(exec, multiplication);
+    };
+    KVICK_RETURN_IF_ERROR(TimeLimit(multiplying, memory, report));
+  }
+  return report.Finish(options);
 }
 
 }  // namespace
 
 Verb AddBenchLimits(CLI::App& app) {
-  auto options = std::make_shared<LimitsOptions>();
-  AddWeightTypeOption(app, options->type);
+  auto options = std::make_shared<BenchOptions>();
   options->AddTo(app);
   AddExample(app, "kvick bench limits --json");
   return [options] { return RunLimits(*options); };

@@ -24,10 +24,6 @@
 namespace kvick::cli {
 namespace {
 
-// Up to so many tokens the time is that of reading the weights, on a machine with matrix tiles;
-// from there on it is that of multiplying.
-constexpr int64_t kMaxTokensOfReading = 64;
-
 constexpr int64_t kAlignment = 64;
 
 struct LinearOptions : BenchOptions {
@@ -48,7 +44,7 @@ class LinearBench {
   void Run(const MatrixView& w, int64_t num_tokens);
   Contender Timed(int64_t num_tokens);
 
-  int64_t matrix_bytes() const { return matrix_bytes_; }
+  BenchWork Work(int64_t num_tokens) const;
 
  private:
   LinearBench() = default;
@@ -163,34 +159,37 @@ Contender LinearBench::Timed(int64_t num_tokens) {
           nullptr};
 }
 
-Status RunLinear(const LinearOptions& options) {
+// The matrix, read once.
+BenchWork LinearBench::Work(int64_t num_tokens) const {
+  const double num_weights = static_cast<double>(num_rows_) * static_cast<double>(num_cols_);
+  return {static_cast<double>(matrix_bytes_),
+          {{WeightMultiplication(exec_.isa, dtype_),
+            2 * static_cast<double>(num_tokens) * num_weights}}};
+}
+
+// Passes that differ much in length are timed apart: slices are as long as the longest asks for.
+Outcome RunLinear(const LinearOptions& options) {
+  constexpr int64_t kFewTokens = 16;
   BenchReport report;
   KVICK_ASSIGN_OR_RETURN(report.setup, BenchSetup::From(options));
   KVICK_ASSIGN_OR_RETURN(const auto bench, LinearBench::Create(options, report.setup));
-  const double num_weights =
-      static_cast<double>(options.num_rows) * static_cast<double>(options.num_cols);
-  std::vector<BenchCase> reading, multiplying;
-  for (const int64_t num_tokens : options.tokens) {
-    KVICK_RETURN_IF_ERROR(bench->Check(num_tokens));
-    const bool is_reading = num_tokens <= kMaxTokensOfReading;
-    const auto tokens = static_cast<double>(num_tokens);
-    const double work =
-        is_reading ? static_cast<double>(bench->matrix_bytes()) : 2 * tokens * num_weights;
-    (is_reading ? reading : multiplying)
-        .push_back({fmt::format("linear {}", options.type), Counted(num_tokens, "token"), work,
-                    bench->Timed(num_tokens)});
-  }
-  if (!reading.empty()) {
-    KVICK_ASSIGN_OR_RETURN(auto buffer, MakeReadBuffer(report.setup));
-    KVICK_RETURN_IF_ERROR(
-        report.Time(ReadBenchLimit(std::move(buffer), report.setup.exec), std::move(reading)));
-  }
-  if (!multiplying.empty()) {
-    const BenchLimit matrix = MatrixBenchLimit(report.setup.exec, ParseDType(options.type));
-    KVICK_RETURN_IF_ERROR(report.Time(matrix, std::move(multiplying)));
-  }
-  options.json ? report.PrintJson() : report.Print();
-  return {};
+  KVICK_ASSIGN_OR_RETURN(auto buffer, MakeReadBuffer(report.setup));
+  const BenchLimit read = ReadBenchLimit(std::move(buffer), report.setup.exec);
+  const auto time = [&](std::span<const int64_t> token_counts) -> Status {
+    std::vector<BenchCase> cases;
+    for (const int64_t num_tokens : token_counts) {
+      KVICK_RETURN_IF_ERROR(bench->Check(num_tokens));
+      cases.push_back({fmt::format("linear {}", options.type), Counted(num_tokens, "token"),
+                       bench->Work(num_tokens), bench->Timed(num_tokens)});
+    }
+    return cases.empty() ? Status() : report.Time(read, std::move(cases));
+  };
+  std::vector<int64_t> tokens = options.tokens;
+  const auto many = std::ranges::stable_partition(
+      tokens, [](int64_t num_tokens) { return num_tokens <= kFewTokens; });
+  KVICK_RETURN_IF_ERROR(time({tokens.begin(), many.begin()}));
+  for (const int64_t& num_tokens : many) KVICK_RETURN_IF_ERROR(time({&num_tokens, 1}));
+  return report.Finish(options);
 }
 
 }  // namespace
@@ -198,10 +197,7 @@ Status RunLinear(const LinearOptions& options) {
 Verb AddBenchLinear(CLI::App& app) {
   auto options = std::make_shared<LinearOptions>();
   AddExample(app, "kvick bench linear --tokens 1,16 --type q8_0");
-  app.add_option("--tokens", options->tokens,
-                 fmt::format("numbers of tokens, a row each; up to {} a row shows GB/s of weights, "
-                             "above GFLOPS",
-                             kMaxTokensOfReading))
+  app.add_option("--tokens", options->tokens, "numbers of tokens, a row each")
       ->delimiter(',')
       ->transform(IntFrom(1, 1 << 16))
       ->capture_default_str();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,22 +31,28 @@ namespace {
 struct ModelBenchOptions : BenchOptions {
   BenchedModelOptions model = {.geometry = "llama-3-8b"};
   std::string cache_type = "auto";
-  std::vector<int64_t> depths = {0, 4096, 16384};
+  std::vector<int64_t> depths;  // empty: kDefaultDepths, as far as the context reaches
   std::vector<int64_t> sequences = {1, 16};
-  int64_t num_new = 512;
+  int64_t num_new = 0;  // 0: kDefaultNumNew, or the context if that is shorter
 };
+
+constexpr int64_t kDefaultDepths[] = {0, 4096, 16384};
+constexpr int64_t kDefaultNumNew = 512;
+// Tokens behind the depth that the checks need.
+constexpr int64_t kNumChecked = 2;
 
 // The weights that a token meets.
 struct WeightCounts {
-  double layer_elements = 0;   // of all layers
-  double output_elements = 0;  // for a row of logits
-  double bytes = 0;            // of both
+  std::map<Multiplication, double> layer_elements;   // of all layers
+  std::map<Multiplication, double> output_elements;  // for a row of logits
+  double bytes = 0;                                  // of both
 };
 
-WeightCounts CountWeights(const ModelWeights& weights) {
+WeightCounts CountWeights(const ModelWeights& weights, Isa isa) {
   WeightCounts counts;
-  const auto add = [&counts](const MatrixView& w, double& elements) {
-    elements += static_cast<double>(w.num_rows) * static_cast<double>(w.num_cols);
+  const auto add = [&](const MatrixView& w, std::map<Multiplication, double>& elements) {
+    elements[WeightMultiplication(isa, w.dtype)] +=
+        static_cast<double>(w.num_rows) * static_cast<double>(w.num_cols);
     counts.bytes += static_cast<double>(w.num_rows * *DTypeRowBytes(w.dtype, w.num_cols));
   };
   for (const LayerWeights& layer : weights.layers) {
@@ -73,17 +80,18 @@ class ModelBench {
   // Fills the sequences with random keys and values up to that length.
   Status GrowTo(int64_t depth);
 
+  const ModelBenchOptions& options() const { return options_; }
   Contender Decode(int64_t num_sequences);
   Contender Prefill();
-  double decode_bytes(int64_t num_sequences) const;
-  double prefill_flops() const;
+  BenchWork decode_work(int64_t num_sequences) const;
+  BenchWork prefill_work() const;
 
  private:
   ModelBench(const ModelBenchOptions& options, const BenchSetup& setup, const Model& model)
       : options_(options),
-        num_threads_(setup.exec.num_threads),
+        exec_(setup.exec),
         model_(model),
-        counts_(CountWeights(model.parts().file.weights())) {}
+        counts_(CountWeights(model.parts().file.weights(), setup.exec.isa)) {}
   Status Allocate();
   // The next tokens of some sequences.
   struct Step {
@@ -98,9 +106,10 @@ class ModelBench {
   std::span<const float> Logits(int64_t row) const;
   Status CheckSideBySide();
   Status CheckChunks();
+  BenchWork Work(const Step& step) const;
 
   ModelBenchOptions options_;
-  int num_threads_;
+  Exec exec_;
   const Model& model_;
   WeightCounts counts_;
   int64_t depth_ = 0;
@@ -130,11 +139,11 @@ Status ModelBench::Allocate() {
   RunnerOptions runner;
   runner.kv_dtype = kv_dtype;
   runner.max_sequences = num_sequences;
-  runner.max_batch_tokens = std::max({num_sequences, options_.num_new, int64_t{2}});
+  runner.max_batch_tokens = std::max({num_sequences, options_.num_new, kNumChecked});
   runner.exec = options_.exec;
   KVICK_ASSIGN_OR_RETURN(runner_, ModelRunner::Create(model_, runner));
   KvConfig config = info.KvGeometry(kv_dtype);
-  config.num_blocks = num_sequences * CeilDiv(max_depth + 2, config.block_tokens) +
+  config.num_blocks = num_sequences * CeilDiv(max_depth + kNumChecked, config.block_tokens) +
                       CeilDiv(options_.num_new, config.block_tokens);
   KVICK_ASSIGN_OR_RETURN(cache_, KvCache::Create(config));
   for (int64_t i = 0; i < num_sequences; ++i) sequences_.push_back(cache_->CreateSequence());
@@ -146,7 +155,7 @@ Status ModelBench::Allocate() {
 }
 
 Status ModelBench::GrowTo(int64_t depth) {
-  const RandomTokens tokens{sequences_, depth - depth_, num_threads_};
+  const RandomTokens tokens{sequences_, depth - depth_, exec_.num_threads};
   plans_.clear();
   depth_ = depth;
   return tokens.AppendTo(*cache_);
@@ -177,10 +186,9 @@ std::span<const float> ModelBench::Logits(int64_t row) const {
 // 10^-6. Anything wrong puts them tenths off.
 Status ModelBench::CheckLogits() {
   constexpr double kMost = 0.03;
-  constexpr int64_t kNumTokens = 2;
-  KVICK_RETURN_IF_ERROR(Run({.num_tokens = kNumTokens}));
+  KVICK_RETURN_IF_ERROR(Run({.num_tokens = kNumChecked}));
   const std::vector<double> all =
-      ForwardRef(model_.parts().file, std::span(tokens_).first(kNumTokens));
+      ForwardRef(model_.parts().file, std::span(tokens_).first(kNumChecked));
   const std::span<const float> got = Logits(0);
   const std::span<const double> wanted = std::span(all).last(got.size());
   double difference = 0, norm = 0;
@@ -232,52 +240,84 @@ Contender ModelBench::Prefill() {
   return {[this] { return Run({.num_tokens = options_.num_new}); }, nullptr};
 }
 
-// Every weight once, and what each sequence has cached.
-double ModelBench::decode_bytes(int64_t num_sequences) const {
-  return counts_.bytes +
-         static_cast<double>(num_sequences * depth_ * cache_->layout().BytesPerToken());
+BenchWork ModelBench::decode_work(int64_t num_sequences) const {
+  return Work({.num_sequences = num_sequences});
 }
 
-double ModelBench::prefill_flops() const {
+BenchWork ModelBench::prefill_work() const { return Work({.num_tokens = options_.num_new}); }
+
+// Every weight once, and what each sequence has cached. A token meets the weights of the layers,
+// the last one of a sequence the output too; attention multiplies as AttentionBench counts it.
+BenchWork ModelBench::Work(const Step& step) const {
   const ModelInfo& info = model_.info();
-  const auto num_new = static_cast<double>(options_.num_new);
-  const double num_seen =
-      num_new * static_cast<double>(depth_) + num_new * (num_new + 1) / 2;  // by all new tokens
-  const double attention =
-      4.0 * static_cast<double>(info.num_layers * info.num_heads * info.head_dim) * num_seen;
-  return 2 * (num_new * counts_.layer_elements + counts_.output_elements) + attention;
+  const KvLayout& layout = cache_->layout();
+  const auto num_sequences = static_cast<double>(step.num_sequences);
+  const auto num_new = static_cast<double>(step.num_tokens);
+  const auto depth = static_cast<double>(depth_);
+  BenchWork work;
+  work.bytes = counts_.bytes + num_sequences * depth * static_cast<double>(layout.BytesPerToken());
+  for (const auto& [kind, elements] : counts_.layer_elements) {
+    work.flops[kind] += 2 * num_sequences * num_new * elements;
+  }
+  for (const auto& [kind, elements] : counts_.output_elements) {
+    work.flops[kind] += 2 * num_sequences * elements;
+  }
+  const double num_seen = num_new * depth + num_new * (num_new + 1) / 2;  // by all new tokens
+  const auto width = static_cast<double>(info.num_layers * info.num_heads * info.head_dim);
+  work.flops[AttentionMultiplication(exec_.isa, layout.dtype)] +=
+      num_sequences * 4 * width * num_seen;
+  return work;
 }
 
-Status RunModel(const ModelBenchOptions& options) {
+// What is left of the defaults for a model whose context is shorter. Errors: invalid_argument: the
+// user asked for more than the context.
+Result<ModelBenchOptions> WithinContext(ModelBenchOptions options, int64_t context_tokens) {
+  if (options.num_new == 0) options.num_new = std::min(kDefaultNumNew, context_tokens);
+  if (options.depths.empty()) {
+    for (const int64_t depth : kDefaultDepths) {
+      if (depth == 0 || depth + options.num_new <= context_tokens) options.depths.push_back(depth);
+    }
+  }
+  std::ranges::sort(options.depths);
+  const int64_t num_behind = std::max(options.num_new, kNumChecked);
+  if (options.depths.back() + num_behind <= context_tokens) return options;
+  return Fail(ErrorCode::kInvalidArgument,
+              "--depth: expected at most {} and {} new tokens in a context of {} tokens, got {}",
+              std::max<int64_t>(0, context_tokens - num_behind), num_behind, context_tokens,
+              options.depths.back());
+}
+
+Status TimeDepth(int64_t depth, const BenchLimit& read, ModelBench& bench, BenchReport& report) {
+  KVICK_RETURN_IF_ERROR(bench.GrowTo(depth));
+  KVICK_RETURN_IF_ERROR(bench.CheckBits());
+  std::vector<BenchCase> decode;
+  for (const int64_t num : bench.options().sequences) {
+    decode.push_back({"decode", fmt::format("depth {}, {}", depth, Counted(num, "sequence")),
+                      bench.decode_work(num), bench.Decode(num), static_cast<double>(num)});
+  }
+  KVICK_RETURN_IF_ERROR(report.Time(read, std::move(decode)));
+  return report.Time(read, {{"prefill", fmt::format("depth {}", depth), bench.prefill_work(),
+                             bench.Prefill(), static_cast<double>(bench.options().num_new)}});
+}
+
+Outcome RunModel(const ModelBenchOptions& asked) {
   BenchReport report;
-  KVICK_ASSIGN_OR_RETURN(report.setup, BenchSetup::From(options));
+  KVICK_ASSIGN_OR_RETURN(report.setup, BenchSetup::From(asked));
   const Exec& exec = report.setup.exec;
   KVICK_ASSIGN_OR_RETURN(const BenchedModel model,
-                         BenchedModel::Create(options.model, exec.num_threads));
+                         BenchedModel::Create(asked.model, exec.num_threads));
+  KVICK_ASSIGN_OR_RETURN(const ModelBenchOptions options,
+                         WithinContext(asked, model.context_tokens()));
   KVICK_ASSIGN_OR_RETURN(const auto bench, ModelBench::Create(options, report.setup, model.get()));
   KVICK_RETURN_IF_ERROR(bench->CheckLogits());
   KVICK_ASSIGN_OR_RETURN(const auto buffer, MakeReadBuffer(report.setup));
   const BenchLimit read = ReadBenchLimit(buffer, exec);
-  const BenchLimit matrix = MatrixBenchLimit(exec, model.get().info().weight_dtype);
-  std::vector<int64_t> depths = options.depths;
-  std::sort(depths.begin(), depths.end());
-  for (const int64_t depth : depths) {
-    KVICK_RETURN_IF_ERROR(bench->GrowTo(depth));
-    KVICK_RETURN_IF_ERROR(bench->CheckBits());
-    std::vector<BenchCase> decode;
-    for (const int64_t num : options.sequences) {
-      decode.push_back({"decode", fmt::format("depth {}, {}", depth, Counted(num, "sequence")),
-                        bench->decode_bytes(num), bench->Decode(num), static_cast<double>(num)});
-    }
-    KVICK_RETURN_IF_ERROR(report.Time(read, std::move(decode)));
-    KVICK_RETURN_IF_ERROR(
-        report.Time(matrix, {{"prefill", fmt::format("depth {}", depth), bench->prefill_flops(),
-                              bench->Prefill(), static_cast<double>(options.num_new)}}));
+  for (const int64_t depth : options.depths) {
+    KVICK_RETURN_IF_ERROR(TimeDepth(depth, read, *bench, report));
   }
-  std::stable_partition(report.rows.begin(), report.rows.end(),
-                        [&](const BenchRow& row) { return row.limit == read.name; });
-  options.json ? report.PrintJson() : report.Print();
-  return {};
+  std::ranges::stable_partition(report.rows,
+                                [](const BenchRow& row) { return row.name == "decode"; });
+  return report.Finish(options);
 }
 
 }  // namespace
@@ -291,18 +331,18 @@ Verb AddBenchModel(CLI::App& app) {
       ->type_name("TYPE")
       ->transform(OneOf({"auto", "bf16", "f16", "f32"}))
       ->capture_default_str();
-  app.add_option("--depth", options->depths, "cached tokens of each sequence, rows for each")
+  app.add_option("--depth", options->depths,
+                 "cached tokens of each sequence, rows for each; default: 0,4096,16384, as far as "
+                 "the context of the model reaches")
       ->delimiter(',')
-      ->transform(IntFrom(0, int64_t{1} << 24))
-      ->capture_default_str();
+      ->transform(IntFrom(0, int64_t{1} << 24));
   app.add_option("--sequences", options->sequences,
                  "sequences that decode side by side, a row each")
       ->delimiter(',')
       ->transform(IntFrom(1, 1 << 12))
       ->capture_default_str();
-  app.add_option("--new", options->num_new, "tokens that prefill adds")
-      ->transform(IntFrom(1, 1 << 16))
-      ->capture_default_str();
+  app.add_option("--new", options->num_new, "tokens that prefill adds; default: 512")
+      ->transform(IntFrom(1, 1 << 16));
   options->AddTo(app);
   return [options] { return RunModel(*options); };
 }

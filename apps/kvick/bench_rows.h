@@ -5,61 +5,61 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/exec.h"
 #include "bench.h"
+#include "bench_limit.h"
 #include "kvick/status.h"
 #include "measure/interleaved.h"
-#include "measure/read_limit.h"
+#include "measure/quiet_ratio.h"
 
 namespace kvick::cli {
-
-// What a pass is counted in.
-enum class WorkUnit { kBytes, kFlops };
 
 // One way to do something, to be timed.
 struct BenchCase {
   std::string name;     // what: "decode"
   std::string variant;  // in which way: "paged 16"
-  double work = 0;      // of a pass, in the unit of the limit
+  BenchWork work{};     // of a pass
   Contender contender{};
   double num_tokens = 0;  // that a pass computes; 0: it computes no tokens
-};
-
-// What the machine does at best in the same unit: another contender.
-struct BenchLimit {
-  std::string name;  // "read", "matrix"
-  WorkUnit unit = WorkUnit::kBytes;
-  double work = 0;  // of a pass
-  Contender contender{};
 };
 
 struct BenchRow {
   std::string name;
   std::string variant;
-  std::string limit;
-  WorkUnit unit = WorkUnit::kBytes;
-  double work = 0;
+  BenchWork work;
   double num_tokens = 0;
   Timing timing;
-  double share = 0;  // of the limit's rate, in the same rounds
+  std::string limit;  // that the share is of
+  QuietRatio share;   // the time of the limit, of that of the row
 
-  double rate() const { return work / timing.median_us() / 1e3; }  // 10^9 a second
+  double gbps() const { return work.bytes / timing.quiet_us() / 1e3; }
+  double gflops() const { return work.total_flops() / timing.quiet_us() / 1e3; }
+  double tokens_per_s() const { return num_tokens / timing.quiet_us() * 1e6; }
+
+  // Whether the share can be one: nothing is faster than its limit, but for errors of measurement.
+  bool has_share() const;
+  // Why the row cannot be trusted, as one sentence without its end; empty if it can.
+  std::string Distrust() const;
 };
 
 struct MeasuredLimit {
+  std::optional<Multiplication> multiplication;
   double work = 0;  // of a pass
   Timing timing;    // the rounds of all rows
 
-  double rate() const { return work / timing.median_us() / 1e3; }  // 10^9 a second
+  double rate() const { return work / timing.quiet_us() / 1e3; }  // 10^9 a second
 };
 
 struct BenchRatio {
   std::string name;
   double value = 0;
+  double spread = 0;
+  std::string distrust;  // empty: can be trusted
 };
 
 // How a bench is carried out.
@@ -78,14 +78,24 @@ struct BenchReport {
   std::vector<BenchRow> rows;
   std::vector<BenchRatio> ratios;
 
-  // Times the cases in turns with the limit, and adds a row for each. Errors: of a contender.
-  Status Time(const BenchLimit& limit, std::vector<BenchCase> cases);
+  // Times the cases in turns with `memory` and with the multiplications that may bind them, and
+  // adds a row for each. Errors: of a contender.
+  Status Time(const BenchLimit& memory, std::vector<BenchCase> cases);
 
-  // How fast row `a` is beside row `b`, in the same rounds. REQUIRES: timed together.
+  // How fast row `a` is beside row `b`. REQUIRES: timed together.
   void AddRatio(std::string ratio_name, const BenchRow& a, const BenchRow& b);
 
-  void Print() const;      // aligned, for people
-  void PrintJson() const;  // one object
+  // Prints everything, for people or as one JSON object.
+  Outcome Finish(const BenchOptions& options) const;
+};
+
+// What remains to be said of rows and ratios after they are printed.
+struct TrustCount {
+  int64_t num_untrusted = 0;
+  int64_t num_all = 0;
+
+  // A failure if one cannot be trusted.
+  Outcome Strictly() const;
 };
 
 // Processor, implementation and threads, for people and for programs.
@@ -94,13 +104,11 @@ nlohmann::json MachineJson(const BenchSetup& setup);
 // The same of ratios.
 void PrintRatios(std::span<const BenchRatio> ratios);
 nlohmann::json RatiosJson(std::span<const BenchRatio> ratios);
+// "untrusted" and why, for JSON: {"trusted": false, "distrust": "..."}.
+void AddTrust(nlohmann::json& json, const std::string& distrust);
 
 // What plain reads go through. Errors: exhausted.
 Result<std::shared_ptr<ReadLimit>> MakeReadBuffer(const BenchSetup& setup);
-// Plain reads of memory.
-BenchLimit ReadBenchLimit(std::shared_ptr<ReadLimit> buffer, const Exec& exec);
-// Multiply-adds of what the kernels use for that type.
-BenchLimit MatrixBenchLimit(const Exec& exec, DType dtype);
 
 }  // namespace kvick::cli
 

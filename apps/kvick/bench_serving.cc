@@ -45,6 +45,7 @@ struct ServingBenchOptions {
   bool contiguous = false;
   bool compare = false;
   bool json = false;
+  bool strict = false;
 };
 
 // One way to hold the cache, and what it did.
@@ -52,6 +53,14 @@ struct ServingRun {
   std::string layout;
   ServingFigures figures;
   std::optional<PrefixTimes> prefix;
+  double drift = 0;  // of the speed of the machine, from before to after
+
+  // Why the figures cannot be trusted, as one sentence without its end; empty if they can.
+  std::string Distrust() const {
+    if (drift <= kMaxSpread) return "";
+    return fmt::format("expected a machine that keeps its speed within {:.0f} %, got {:.0f} %",
+                       100 * kMaxSpread, 100 * drift);
+  }
 };
 
 Result<std::vector<TracedRequest>> Trace(const ServingBenchOptions& options) {
@@ -77,6 +86,40 @@ Result<EngineOptions> ToEngineOptions(const ServingBenchOptions& options, const 
   engine.exec = options.exec;
   return engine;
 }
+
+// How fast the machine reads and multiplies. A run of serving takes minutes and cannot alternate
+// with a limit, so the limits are taken before and after it.
+class MachineSpeed {
+ public:
+  static Result<MachineSpeed> Create(const BenchSetup& setup) {
+    KVICK_ASSIGN_OR_RETURN(auto buffer, MakeReadBuffer(setup));
+    return MachineSpeed({ReadBenchLimit(std::move(buffer), setup.exec),
+                         MultiplyBenchLimit(setup.exec, Multiplication::kF32Fma)});
+  }
+
+  // How far the limits are from those of the last call, at most. 0 at the first.
+  Result<double> Drift() {
+    std::vector<Contender> contenders;
+    for (const BenchLimit& limit : limits_) contenders.push_back(limit.contender);
+    KVICK_ASSIGN_OR_RETURN(std::vector<Timing> timings,
+                           TimeInterleaved(contenders, {.seconds = kSeconds}));
+    double drift = 0;
+    for (size_t i = 0; i < last_.size(); ++i) {
+      const double ratio = timings[i].quiet_us() / last_[i].quiet_us();
+      drift = std::max({drift, ratio - 1, 1 / ratio - 1});
+    }
+    last_ = std::move(timings);
+    return drift;
+  }
+
+ private:
+  static constexpr double kSeconds = 0.5;
+
+  explicit MachineSpeed(std::vector<BenchLimit> limits) : limits_(std::move(limits)) {}
+
+  std::vector<BenchLimit> limits_;
+  std::vector<Timing> last_;
+};
 
 Result<ServingRun> RunLayout(const ServingBenchOptions& options, const Model& model,
                              std::span<const TracedRequest> trace, int64_t block_tokens) {
@@ -128,6 +171,16 @@ nlohmann::json RunJson(const ServingRun& run) {
   return json;
 }
 
+// What `bench compare` looks at.
+nlohmann::json RowJson(const ServingRun& run) {
+  nlohmann::json json = {{"name", "serving"},
+                         {"case", run.layout},
+                         {"tokens_per_s", run.figures.output_tokens_per_second()},
+                         {"spread", run.drift}};
+  AddTrust(json, run.Distrust());
+  return json;
+}
+
 void PrintRun(const ServingBenchOptions& options, const ServingRun& run) {
   const ServingFigures& f = run.figures;
   const auto line = [](const char* name, const std::string& value) {
@@ -148,6 +201,7 @@ void PrintRun(const ServingBenchOptions& options, const ServingRun& run) {
   line("prompt tokens found, %", fmt::format("{:.1f}", 100 * f.hit_rate()));
   line("preemptions", fmt::format("{}", f.stats.num_preemptions));
   line("step outside of the forward, %", fmt::format("{:.2f}", 100 * f.overhead));
+  if (!run.Distrust().empty()) line("untrusted", run.Distrust());
   if (!run.prefix) return;
   line("first token, ms",
        fmt::format("{:.2f} with {} tokens known, {:.2f} with none: {:.1f} times",
@@ -159,17 +213,39 @@ std::vector<BenchRatio> Ratios(std::span<const ServingRun> runs) {
   if (runs.size() < 2) return {};
   const ServingFigures& paged = runs[0].figures;
   const ServingFigures& contiguous = runs[1].figures;
+  const std::string distrust = runs[0].Distrust().empty() ? runs[1].Distrust() : runs[0].Distrust();
+  const double spread = runs[0].drift + runs[1].drift;
   std::vector<BenchRatio> ratios;
   if (contiguous.in_flight > 0) {  // long enough for a look at it
-    ratios.push_back(
-        {"requests in flight, paged / contiguous", paged.in_flight / contiguous.in_flight});
+    ratios.push_back({"requests in flight, paged / contiguous",
+                      paged.in_flight / contiguous.in_flight, spread, distrust});
   }
   ratios.push_back({"output tokens/s, paged / contiguous",
-                    paged.output_tokens_per_second() / contiguous.output_tokens_per_second()});
+                    paged.output_tokens_per_second() / contiguous.output_tokens_per_second(),
+                    spread, distrust});
   return ratios;
 }
 
-Status RunServing(const ServingBenchOptions& options) {
+void PrintRuns(const ServingBenchOptions& options, const BenchSetup& setup,
+               std::span<const ServingRun> runs) {
+  if (!options.json) {
+    fmt::print("{}\n", MachineLine(setup));
+    for (const ServingRun& run : runs) PrintRun(options, run);
+    PrintRatios(Ratios(runs));
+    return;
+  }
+  nlohmann::json json = {{"machine", MachineJson(setup)},
+                         {"runs", nlohmann::json::array()},
+                         {"rows", nlohmann::json::array()},
+                         {"ratios", RatiosJson(Ratios(runs))}};
+  for (const ServingRun& run : runs) {
+    json["runs"].push_back(RunJson(run));
+    json["rows"].push_back(RowJson(run));
+  }
+  PrintJson(json);
+}
+
+Outcome RunServing(const ServingBenchOptions& options) {
   BenchOptions machine;
   machine.exec = options.exec;
   KVICK_ASSIGN_OR_RETURN(const BenchSetup setup, BenchSetup::From(machine));
@@ -182,25 +258,21 @@ Status RunServing(const ServingBenchOptions& options) {
   }
   KVICK_ASSIGN_OR_RETURN(const BenchedModel model,
                          BenchedModel::Create(options.model, setup.exec.num_threads));
+  KVICK_ASSIGN_OR_RETURN(MachineSpeed speed, MachineSpeed::Create(setup));
+  KVICK_RETURN_IF_ERROR(speed.Drift());
   std::vector<int64_t> layouts = {options.block_tokens, 0};
   if (!options.compare) layouts = {options.contiguous ? 0 : options.block_tokens};
   std::vector<ServingRun> runs;
+  TrustCount count;
   for (const int64_t block_tokens : layouts) {
     KVICK_ASSIGN_OR_RETURN(runs.emplace_back(),
                            RunLayout(options, model.get(), trace, block_tokens));
+    KVICK_ASSIGN_OR_RETURN(runs.back().drift, speed.Drift());
+    ++count.num_all;
+    if (!runs.back().Distrust().empty()) ++count.num_untrusted;
   }
-  const std::vector<BenchRatio> ratios = Ratios(runs);
-  if (options.json) {
-    nlohmann::json json = {{"machine", MachineJson(setup)}, {"runs", nlohmann::json::array()}};
-    for (const ServingRun& run : runs) json["runs"].push_back(RunJson(run));
-    json["ratios"] = RatiosJson(ratios);
-    PrintJson(json);
-    return {};
-  }
-  fmt::print("{}\n", MachineLine(setup));
-  for (const ServingRun& run : runs) PrintRun(options, run);
-  PrintRatios(ratios);
-  return {};
+  PrintRuns(options, setup, runs);
+  return options.strict ? count.Strictly() : Status();
 }
 
 void AddTraceOptions(CLI::App& app, ServingBenchOptions& options) {
@@ -281,6 +353,7 @@ Verb AddBenchServing(CLI::App& app) {
       ->capture_default_str();
   AddExecOptions(app, options->exec);
   AddJsonFlag(app, options->json);
+  AddStrictFlag(app, options->strict);
   return [options] { return RunServing(*options); };
 }
 

@@ -44,4 +44,8 @@ Result<BenchedModel> BenchedModel::Create(const BenchedModelOptions& options, in
   return model;
 }
 
+int64_t BenchedModel::context_tokens() const {
+  return random_ ? kMaxTokens : opened_->info().max_positions;
+}
+
 }  // namespace kvick::cli

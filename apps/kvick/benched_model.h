@@ -30,6 +30,8 @@ class BenchedModel {
   static Result<BenchedModel> Create(const BenchedModelOptions& options, int num_threads);
 
   const Model& get() const { return random_ ? random_->model() : *opened_; }
+  // Tokens that a sequence can have: those that a file says. Random weights say nothing.
+  int64_t context_tokens() const;
 
  private:
   std::unique_ptr<Model> opened_;

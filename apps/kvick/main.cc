@@ -28,7 +28,6 @@ namespace kvick::cli {
 namespace {
 
 constexpr char kCannotWrite[] = "stdout: cannot write all of the output";
-constexpr int kWrongUse = 2;
 constexpr int kStoppedBySignal = 128;  // and its number, as a shell would say
 
 std::string VersionText() {
@@ -141,7 +140,7 @@ int ReportParse(const CLI::App& app, const CLI::ParseError& error) {
   const Status status = FlushOutput();
   if (status) return 0;
   Note(status.error().message);
-  return 1;
+  return kFailure;
 }
 
 constexpr char kFooter[] =
@@ -150,6 +149,7 @@ constexpr char kFooter[] =
     "  0        success\n"
     "  1        failure; one sentence on stderr says why\n"
     "  2        a wrong command line: an unknown option, or a value out of its range\n"
+    "  3        bench --strict: a row that cannot be trusted\n"
     "  128 + N  stopped in order by signal N, as Ctrl-C stops a batch";
 
 int Run(int argc, char** argv) {
@@ -184,11 +184,13 @@ int Run(int argc, char** argv) {
   }
   for (const auto& [verb, run] : verbs) {
     if (!verb->parsed()) continue;
-    Status status = run();
-    if (status) status = FlushOutput();
-    if (status) return 0;
-    Note(status.error().message);
-    return status.error().code == ErrorCode::kCancelled ? kStoppedBySignal + CaughtSignal() : 1;
+    Outcome outcome = run();
+    if (outcome.status) outcome = FlushOutput();
+    if (outcome.status) return 0;
+    const Error& error = outcome.status.error();
+    Note(error.message);
+    const bool is_stopped = error.code == ErrorCode::kCancelled;
+    return is_stopped ? kStoppedBySignal + CaughtSignal() : outcome.exit_code_of_failure;
   }
   return kWrongUse;
 }
@@ -206,5 +208,5 @@ int main(int argc, char** argv) {
   } catch (const std::system_error&) {  // of fmt::print
     kvick::cli::Note(kvick::cli::kCannotWrite);
   }
-  return 1;
+  return kvick::cli::kFailure;
 }

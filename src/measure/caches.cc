@@ -1,9 +1,13 @@
 #include "measure/caches.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "measure/cpuid_caches.h"
 
 namespace kvick {
 namespace {
@@ -25,10 +29,8 @@ int64_t ReadNumber(const fs::path& path) {
   return file >> value ? value : -1;
 }
 
-}  // namespace
-
 // A cache shared by several processors is counted once, for the first of them.
-int64_t LastLevelCacheBytes() {
+int64_t BytesThatSystemTells() {
   int64_t last_level = 0, total_bytes = 0;
   for (int64_t cpu = 0;; ++cpu) {
     const fs::path caches =
@@ -47,6 +49,15 @@ int64_t LastLevelCacheBytes() {
       if (level == last_level && is_first) total_bytes += ReadSize(cache / "size");
     }
   }
+}
+
+}  // namespace
+
+// A virtual machine may have no files about caches; its processor tells all the same.
+int64_t LastLevelCacheBytes() {
+  const int64_t num_bytes = BytesThatSystemTells();
+  if (num_bytes > 0) return num_bytes;
+  return LastLevelCacheBytes(ReadCpuid, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 int64_t BytesBeyondCaches() {

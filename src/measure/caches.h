@@ -5,7 +5,8 @@
 
 namespace kvick {
 
-// Bytes of all last-level caches of this machine together; 0 if the system does not tell.
+// Bytes of all last-level caches of this machine together, from the system or else from the
+// processor; 0 if neither tells.
 int64_t LastLevelCacheBytes();
 
 // A number of bytes so large that a pass over them reads from memory: twice the last-level caches,

@@ -2,77 +2,116 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/check.h"
 
 namespace kvick {
 namespace {
 
-Status Sleep(double ms) {
-  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
-  return {};
+// A clock that only contenders move.
+struct FakeClock {
+  InterleavedOptions Options(double seconds, double slice_ms) {
+    return {.seconds = seconds, .slice_ms = slice_ms, .now_us = [this] { return now_us; }};
+  }
+
+  // Passes of that time, each noted as a letter.
+  Contender Passes(double ms, char letter) {
+    return {[this, ms, letter]() -> Status {
+              now_us += ms * 1e3;
+              passes += letter;
+              return {};
+            },
+            nullptr};
+  }
+
+  double now_us = 0;
+  std::string passes;
+};
+
+TEST(TimeInterleaved, ChangesTheOrderFromRoundToRound) {
+  FakeClock clock;
+  const Contender contenders[] = {clock.Passes(1, 'a'), clock.Passes(1, 'b'), clock.Passes(1, 'c')};
+  const auto timings = TimeInterleaved(contenders, clock.Options(0.018, 1));
+  ASSERT_TRUE(timings.has_value());
+  EXPECT_EQ(timings->front().slice_us, std::vector<double>(5, 1000.0));  // the first warms up
+  std::set<std::string> orders;
+  for (size_t i = 0; i < clock.passes.size(); i += 3) orders.insert(clock.passes.substr(i, 3));
+  EXPECT_EQ(orders, (std::set<std::string>{"abc", "acb", "bac", "bca", "cab", "cba"}));
 }
 
-TEST(TimeInterleaved, TakesTurnsInEveryRound) {
-  std::string turns;
-  const auto contender = [&turns](char name) {
-    return Contender{[&turns, name] {
-                       turns += name;
-                       return Sleep(1);
-                     },
-                     nullptr};
-  };
-  const Contender contenders[] = {contender('a'), contender('b')};
-  const auto timings = TimeInterleaved(contenders, {.seconds = 0.2, .turn_ms = 3});
+// A pass at the beginning, whose data are not in the caches, and then as many as a slice takes.
+TEST(TimeInterleaved, ASliceIsTheMeanOfItsPasses) {
+  FakeClock clock;
+  int num_passes = 0;
+  const Contender contender{[&]() -> Status {
+                              const bool is_first = num_passes++ % 21 == 0;
+                              clock.now_us += is_first ? 190 : num_passes % 2 == 0 ? 90 : 110;
+                              return {};
+                            },
+                            nullptr};
+  const auto timings = TimeInterleaved({&contender, 1}, clock.Options(0.1, 2));
   ASSERT_TRUE(timings.has_value());
-  turns.erase(std::unique(turns.begin(), turns.end()), turns.end());  // a turn is several passes
-  std::string expected = "ab";  // of the round that does not count
-  for (size_t i = 0; i < timings->front().round_us.size(); ++i) expected += "ab";
-  EXPECT_EQ(turns, expected);
-  EXPECT_EQ((*timings)[1].round_us.size(), (*timings)[0].round_us.size());
-  EXPECT_GE(turns.size(), 8u);
+  for (const double us : timings->front().slice_us) EXPECT_DOUBLE_EQ(us, 100);
+}
+
+TEST(TimeInterleaved, SlicesAreHalfAsLongAsTheLongestPass) {
+  FakeClock clock;
+  const Contender contenders[] = {clock.Passes(40, 'a'), clock.Passes(2.5, 'b')};
+  ASSERT_TRUE(TimeInterleaved(contenders, clock.Options(1, 1)).has_value());
+  EXPECT_NE(clock.passes.find("a" + std::string(8, 'b') + "a"), std::string::npos);
+  EXPECT_EQ(clock.passes.find(std::string(17, 'b')), std::string::npos);
 }
 
 TEST(TimeInterleaved, GoesOnUntilTheTimeIsUsed) {
-  const Contender contender{[] { return Sleep(5); }, nullptr};
-  const auto timings =
-      TimeInterleaved({&contender, 1}, {.seconds = 0.1, .turn_ms = 0, .min_rounds = 1});
+  FakeClock clock;
+  const Contender contender = clock.Passes(5, 'a');
+  const auto timings = TimeInterleaved({&contender, 1}, clock.Options(0.1, 0));
   ASSERT_TRUE(timings.has_value());
-  EXPECT_GE(timings->front().median_us(), 5000);
-  EXPECT_GE(timings->front().round_us.size(), 1u);
-  EXPECT_LE(timings->front().round_us.size(), 20u);
+  EXPECT_EQ(clock.now_us, 100e3);
+  EXPECT_EQ(timings->front().slice_us.size(), 19u);
 }
 
-TEST(TimeInterleaved, CountsTheOneRoundThatTakesAllTheTime) {
-  int num_passes = 0;
-  const Contender contender{[&] {
-                              ++num_passes;
-                              return Sleep(2);
+TEST(TimeInterleaved, CountsTheFirstRoundWhereRoundsAreLong) {
+  FakeClock clock;
+  const Contender contender = clock.Passes(900, 'a');
+  const auto timings = TimeInterleaved({&contender, 1}, clock.Options(1, 5));
+  ASSERT_TRUE(timings.has_value());
+  EXPECT_EQ(clock.passes, "aaa");
+  EXPECT_EQ(timings->front().slice_us.size(), 3u);
+}
+
+TEST(TimeInterleaved, UsesTheClockOfTheSystem) {
+  const Contender contender{[] {
+                              std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                              return Status();
                             },
                             nullptr};
-  const auto timings = TimeInterleaved({&contender, 1}, {.seconds = 1e-3, .turn_ms = 0});
+  const auto timings = TimeInterleaved({&contender, 1}, {.seconds = 0.02, .slice_ms = 0});
   ASSERT_TRUE(timings.has_value());
-  EXPECT_EQ(num_passes, 1);
-  EXPECT_EQ(timings->front().round_us.size(), 1u);
+  EXPECT_GE(timings->front().quiet_us(), 5000);
 }
 
 TEST(TimeInterleaved, DoesNotTimeWhatIsPrepared) {
+  FakeClock clock;
   int num_prepared = 0, num_passes = 0;
-  const Contender contender{[&] {
+  const Contender contender{[&]() -> Status {
                               EXPECT_EQ(++num_passes, num_prepared);
-                              return Sleep(1);
+                              clock.now_us += 1000;
+                              return {};
                             },
-                            [&] {
+                            [&]() -> Status {
                               ++num_prepared;
-                              return Sleep(50);
+                              clock.now_us += 50'000;
+                              return {};
                             }};
-  const auto timings = TimeInterleaved({&contender, 1}, {.seconds = 0.002, .turn_ms = 0});
+  const auto timings = TimeInterleaved({&contender, 1}, clock.Options(0.002, 0));
   ASSERT_TRUE(timings.has_value());
-  EXPECT_LT(timings->front().median_us(), 45'000);
+  EXPECT_EQ(timings->front().median_us(), 1000);
 }
 
 TEST(TimeInterleaved, HandsOnTheErrorOfAContender) {
@@ -86,21 +125,15 @@ TEST(TimeInterleaved, HandsOnTheErrorOfAContender) {
   }
 }
 
-TEST(Timing, QuantilesLieBetweenTheNearestRounds) {
+TEST(Timing, QuantilesLieBetweenTheNearestSlices) {
   const Timing timing{{40, 10, 30, 20, 50}};
   EXPECT_EQ(timing.median_us(), 30);
   EXPECT_EQ(timing.quantile_us(0), 10);
   EXPECT_EQ(timing.quantile_us(0.25), 20);
   EXPECT_EQ(timing.quantile_us(0.125), 15);
   EXPECT_EQ(timing.quantile_us(1), 50);
+  EXPECT_EQ(timing.quiet_us(), 14);
   EXPECT_EQ(Timing{{7}}.median_us(), 7);
-}
-
-// A machine that is twice as slow in every other round.
-TEST(MedianRatio, IsThatOfTheSameRound) {
-  const Timing a{{10, 20, 10, 20, 10}}, b{{5, 10, 5, 10, 5}};
-  EXPECT_EQ(MedianRatio(a, b), 2);
-  EXPECT_EQ(MedianRatio(b, a), 0.5);
 }
 
 }  // namespace

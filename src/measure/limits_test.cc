@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <vector>
 
 #include "base/isa.h"
 #include "measure/caches.h"
-#include "measure/matrix_limit.h"
+#include "measure/multiply_limit.h"
 #include "measure/read_limit.h"
 
 namespace kvick {
@@ -39,21 +40,65 @@ TEST(ReadLimit, ReadsSmallBuffersToo) {
   limit.Pass(2);
 }
 
-TEST(MatrixLimit, SumsAllStepsOfAPass) {
+// Multiplications of 16 lanes and a step, twice as many in a cycle as a core has.
+double MaxFlopsPerCycle(Isa isa, Multiplication multiplication) {
+  const double lanes = isa == Isa::kAvx2 ? 8 : isa == Isa::kScalar || isa == Isa::kNeon ? 4 : 16;
+  switch (multiplication) {
+    case Multiplication::kF32Fma:
+      return 2 * 2 * lanes;
+    case Multiplication::kBF16Dot:
+    case Multiplication::kInt16Dot:
+      return 2 * 4 * lanes;
+    case Multiplication::kInt8Dot:
+      return 2 * 8 * lanes;
+    case Multiplication::kBF16Tiles:
+      return 2 * 2 * 16 * 32;
+  }
+  return 0;
+}
+
+TEST(MultiplyLimit, SumsAllStepsOfAPass) {
   constexpr double kMaxGhz = 8;
   for (Isa isa : AvailableIsas()) {
-    for (DType dtype : {DType::kBF16, DType::kF32}) {
-      const double lanes = UsesTiles(isa, dtype) ? 16 * 32 : isa == Isa::kAvx2 ? 8 : 16;
-      const MatrixLimit limit({isa, 1}, dtype);
+    for (Multiplication multiplication : MultiplicationsOf(isa)) {
+      const MultiplyLimit limit({isa, 1}, multiplication);
       const double seconds = BestSeconds([&] { limit.Pass(); });
-      EXPECT_LT(limit.flops_per_pass() / seconds / 1e9, 2 * 2 * lanes * kMaxGhz) << IsaName(isa);
+      EXPECT_LT(limit.flops_per_pass() / seconds / 1e9,
+                MaxFlopsPerCycle(isa, multiplication) * kMaxGhz)
+          << IsaName(isa) << ", " << MultiplicationName(multiplication);
     }
   }
 }
 
-TEST(MatrixLimit, MoreThreadsDoMore) {
-  const MatrixLimit one({Isa::kScalar, 1}, DType::kF32), three({Isa::kScalar, 3}, DType::kF32);
+TEST(MultiplyLimit, MoreThreadsDoMore) {
+  const MultiplyLimit one({Isa::kScalar, 1}, Multiplication::kF32Fma);
+  const MultiplyLimit three({Isa::kScalar, 3}, Multiplication::kF32Fma);
   EXPECT_EQ(three.flops_per_pass(), 3 * one.flops_per_pass());
+}
+
+// Kernels multiply with what there is a limit for.
+TEST(MultiplyLimit, ThereIsOneForEveryKernel) {
+  for (Isa isa : AvailableIsas()) {
+    const std::vector<Multiplication> kinds = MultiplicationsOf(isa);
+    EXPECT_EQ(kinds.front(), Multiplication::kF32Fma);
+    for (DType dtype : {DType::kBF16, DType::kF16, DType::kF32, DType::kQ8_0}) {
+      EXPECT_EQ(std::ranges::count(kinds, WeightMultiplication(isa, dtype)), 1);
+    }
+    for (DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
+      EXPECT_EQ(std::ranges::count(kinds, AttentionMultiplication(isa, dtype)), 1);
+    }
+  }
+}
+
+TEST(MultiplyLimit, FollowsTheIsa) {
+  using enum Multiplication;
+  EXPECT_EQ(WeightMultiplication(Isa::kAvx512Bf16, DType::kBF16), kBF16Dot);
+  EXPECT_EQ(WeightMultiplication(Isa::kAvx512Bf16, DType::kF16), kF32Fma);
+  EXPECT_EQ(WeightMultiplication(Isa::kAvx512, DType::kBF16), kF32Fma);
+  EXPECT_EQ(WeightMultiplication(Isa::kAmx, DType::kBF16), kBF16Tiles);
+  EXPECT_EQ(AttentionMultiplication(Isa::kAvx512Bf16, DType::kBF16), kF32Fma);
+  EXPECT_EQ(AttentionMultiplication(Isa::kAmx, DType::kBF16), kBF16Tiles);
+  EXPECT_EQ(AttentionMultiplication(Isa::kAmx, DType::kF16), kF32Fma);
 }
 
 TEST(Caches, AreExceeded) {

@@ -55,7 +55,7 @@ class HelpTest(CliTest):
         text = self.help_of()
         for verb in _VERBS:
             self.assertRegex(text, rf"(?m)^  {verb} ")
-        for code in ("0", "1", "2", "128"):
+        for code in ("0", "1", "2", "3", "128"):
             self.assertRegex(text, rf"(?m)^  {code} ")
 
     def test_help_as_a_word(self):
