@@ -11,7 +11,7 @@ set -euo pipefail
 declare -A packages=(
   [build]="g++ cmake ninja-build libhwy-dev libexpected-dev libfmt-dev libxxhash-dev
            nlohmann-json3-dev libcli11-dev libonig-dev libutf8proc-dev
-           libctemplate-dev"
+           libctemplate-dev libssl-dev"
   [tests]="libgtest-dev libbenchmark-dev python3 python3-numpy chromium fonts-dejavu-core"
   [checks]="clang libclang-rt-dev clang-format clang-tidy"
   [node]="nodejs npm"

@@ -24,11 +24,16 @@ extern "C" const std::byte kvick_demo_model_begin[];
 extern "C" const std::byte kvick_demo_model_end[];
 
 namespace kvick::cli {
+
+extern const char kDemoHashes[];
+
 namespace {
 
 std::span<const std::byte> DemoBytes() { return {kvick_demo_model_begin, kvick_demo_model_end}; }
 
 }  // namespace
+
+std::string_view DemoLogitsHashes() { return kDemoHashes; }
 
 Result<std::unique_ptr<Model>> OpenModel(const std::string& path) {
   if (!path.empty()) return Model::Open(path);

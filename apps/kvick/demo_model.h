@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "formats/tokenizer.h"
 #include "kvick/model.h"
@@ -17,6 +18,9 @@ inline constexpr char kDemoModelName[] = "the demo model";
 // carries (data/README.md). Errors: as Model::Open, kvick::OpenTokenizer.
 Result<std::unique_ptr<Model>> OpenModel(const std::string& path);
 Result<Tokenizer> OpenModelTokenizer(const std::string& path);
+
+// SHA-256 of the logits of the demo model, as ProveOptions::recorded_hashes (data/README.md).
+std::string_view DemoLogitsHashes();
 
 }  // namespace kvick::cli
 

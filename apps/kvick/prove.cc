@@ -58,6 +58,16 @@ nlohmann::json UsageJson(const KvUsage& usage, int64_t num_fit) {
           {"requests_that_fit", num_fit}};
 }
 
+nlohmann::json TextOrNull(const std::string& text) {
+  return text.empty() ? nlohmann::json() : nlohmann::json(text);
+}
+
+nlohmann::json LogitsJson(const LogitsHash& logits) {
+  return {{"tokens", logits.num_tokens},
+          {"sha256", TextOrNull(logits.sha256)},
+          {"recorded_sha256", TextOrNull(logits.recorded)}};
+}
+
 nlohmann::json ProofJson(const Proof& proof) {
   nlohmann::json sections = nlohmann::json::array();
   for (const ProofSection& section : proof.sections) {
@@ -87,7 +97,8 @@ nlohmann::json ProofJson(const Proof& proof) {
           {"isa", proof.isa},
           {"threads", proof.num_threads},
           {"read_gbps", proof.read_gbps},
-          {"injected", proof.injected.empty() ? nlohmann::json() : nlohmann::json(proof.injected)},
+          {"logits", LogitsJson(proof.logits)},
+          {"injected", TextOrNull(proof.injected)},
           {"sections", std::move(sections)},
           {"bugs", std::move(bugs)},
           {"step_times",
@@ -124,6 +135,9 @@ void PrintSection(const ProofSection& section) {
 void PrintProof(const Proof& proof) {
   fmt::print("kvick    {}, {}\nmodel    {}\nmachine  {}\n", proof.made_by, proof.date,
              proof.model_path, DescribeMachine(proof));
+  if (!proof.logits.sha256.empty()) {
+    fmt::print("logits   {}\n", Wrapped(DescribeLogits(proof), 9));
+  }
   if (!proof.injected.empty()) fmt::print("planted  {}\n", proof.injected);
   for (const ProofSection& section : proof.sections) PrintSection(section);
   fmt::print("\n{}  {}\n", VerdictText(proof.verdict()), DescribeCount(proof.CountClaims()));
@@ -138,8 +152,9 @@ Status RunProve(const ProveVerbOptions& options) {
   KVICK_ASSIGN_OR_RETURN(const auto model, OpenModel(options.model));
   Progress progress("proving");
   int64_t num_sections = 0;
-  prove.on_section = [&](std::string_view) { progress.Show(num_sections++, 9); };
+  prove.on_section = [&](std::string_view) { progress.Show(num_sections++, 10); };
   prove.num_allocations = NumAllocations;
+  if (options.model.empty()) prove.recorded_hashes = DemoLogitsHashes();
   KVICK_ASSIGN_OR_RETURN(Proof proof, Prove(*model, prove));
   progress.Clear();
   proof.model_path = options.model.empty() ? kDemoModelName : ShownName(options.model);

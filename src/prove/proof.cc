@@ -67,6 +67,11 @@ std::string DescribeMachine(const Proof& proof) {
   return text;
 }
 
+std::string DescribeLogits(const Proof& proof) {
+  return fmt::format("{} (SHA-256 of the logits of {} fixed tokens in {})", proof.logits.sha256,
+                     proof.logits.num_tokens, proof.numerics);
+}
+
 std::string DescribeCount(const Proof::Count& count) {
   const std::string text = fmt::format("{} of {} claims", count.held, count.all());
   return count.not_judged == 0 ? text : fmt::format("{}, {} not judged", text, count.not_judged);

@@ -87,6 +87,14 @@ struct WasteFigures {
   int64_t paged_requests_that_fit = 0;
 };
 
+// SHA-256 of logits [num_tokens, V] of fixed tokens, as f32 in the order of positions: equal on
+// every machine with the same numerics.
+struct LogitsHash {
+  int64_t num_tokens = 0;
+  std::string sha256;    // empty: not computed
+  std::string recorded;  // what it must be; empty: unknown
+};
+
 // All results, for the terminal, for JSON and for the page.
 struct Proof {
   std::string made_by;  // program and version; set by the program, like `date` and `model_path`
@@ -99,6 +107,7 @@ struct Proof {
   std::string injected;  // the bug that was left planted; empty: none
   int num_threads = 0;
   double read_gbps = 0;  // read bandwidth of this machine, now; 0: not measured
+  LogitsHash logits;
   std::vector<ProofSection> sections;
   StepTimes step_times;
   std::vector<BugTrace> bugs;
@@ -115,6 +124,8 @@ struct Proof {
 
 // "Intel(R) ..., canonical-1 on avx512, 2 threads, reads 32.4 GB/s"
 std::string DescribeMachine(const Proof& proof);
+// "3fa9... (SHA-256 of the logits of 120 tokens in canonical-1)". REQUIRES: it was computed.
+std::string DescribeLogits(const Proof& proof);
 // "37 of 37 claims", "34 of 37 claims, 3 not judged"
 std::string DescribeCount(const Proof::Count& count);
 

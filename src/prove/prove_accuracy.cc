@@ -33,12 +33,6 @@ double ErrorBound(DType kv_dtype) {
 // The reference multiplies one number at a time: this many take about a second.
 constexpr int64_t kMaxMultiplications = 1'000'000'000;
 
-int64_t NumWeights(const ModelInfo& m) {
-  const int64_t attention = 2 * m.hidden_size * m.head_dim * (m.num_heads + m.num_kv_heads);
-  const int64_t layer = attention + 3 * m.hidden_size * m.intermediate_size;
-  return m.num_layers * layer + m.vocab_size * m.hidden_size;
-}
-
 }  // namespace
 
 Result<ProofSection> ProveAccuracy(ProofContext& context) {

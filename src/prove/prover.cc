@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -29,13 +31,12 @@ std::vector<std::vector<int32_t>> MakePrompts(const Model& model) {
     for (const char* text : kTexts) prompts.push_back(*model.Encode(text));
     return prompts;
   }
-  uint32_t state = 1;
-  for (const int64_t length : kLengths) {
-    std::vector<int32_t>& prompt = prompts.emplace_back();
-    for (int64_t i = 0; i < length; ++i) {
-      state = state * 1664525u + 1013904223u;
-      prompt.push_back(static_cast<int32_t>((state >> 8) % model.info().vocab_size));
-    }
+  const std::vector<int32_t> tokens =
+      FixedTokens(std::accumulate(std::begin(kLengths), std::end(kLengths), int64_t{0}),
+                  model.info().vocab_size);
+  for (auto next = tokens.begin(); const int64_t length : kLengths) {
+    prompts.emplace_back(next, next + length);
+    next += length;
   }
   return prompts;
 }
@@ -84,6 +85,7 @@ struct NamedSection {
 
 constexpr NamedSection kSections[] = {{"answers", "Answers", ProveAnswers},
                                       {"exactness", "Exactness", ProveExactness},
+                                      {"machines", "Every machine", ProveMachines},
                                       {"accuracy", "Accuracy", ProveAccuracy},
                                       {"memory", "Memory", ProveMemory},
                                       {"speed", "Speed", ProveSpeed},
@@ -93,6 +95,22 @@ constexpr NamedSection kSections[] = {{"answers", "Answers", ProveAnswers},
                                       {"serving", "Many requests", ProveServing}};
 
 }  // namespace
+
+std::vector<int32_t> FixedTokens(int64_t num_tokens, int64_t vocab_size) {
+  std::vector<int32_t> tokens;
+  uint32_t state = 1;
+  for (int64_t i = 0; i < num_tokens; ++i) {
+    state = state * 1664525u + 1013904223u;
+    tokens.push_back(static_cast<int32_t>((state >> 8) % vocab_size));
+  }
+  return tokens;
+}
+
+int64_t NumWeights(const ModelInfo& m) {
+  const int64_t attention = 2 * m.hidden_size * m.head_dim * (m.num_heads + m.num_kv_heads);
+  const int64_t layer = attention + 3 * m.hidden_size * m.intermediate_size;
+  return m.num_layers * layer + m.vocab_size * m.hidden_size;
+}
 
 SubjectOptions ProofContext::Subjects() const {
   SubjectOptions subjects;

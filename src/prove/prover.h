@@ -19,6 +19,9 @@ struct ProveOptions {
   int64_t num_tokens = 100;          ///< new tokens of each text, at least 2
   std::optional<PlantedBug> inject;  ///< left planted in the section on answers
   ExecOptions exec{};
+  // SHA-256 of the logits of this model, as LogitsHash: lines of "<hash>  <numerics>". Empty:
+  // unknown.
+  std::string_view recorded_hashes;
   int64_t (*num_allocations)() = nullptr;  ///< heap allocations of the process; null: not counted
   std::function<void(std::string_view title)> on_section;  ///< may be empty
 };

@@ -266,6 +266,7 @@ void SetSummary(TemplateDictionary& page, const Proof& proof) {
   Set(page, "COUNT", DescribeCount(proof.CountClaims()));
   Set(page, "MODEL", proof.model_path);
   Set(page, "MACHINE", DescribeMachine(proof));
+  if (!proof.logits.sha256.empty()) Set(Add(page, "LOGITS"), "HASH", DescribeLogits(proof));
   Set(page, "MADE_BY", proof.made_by);
   Set(page, "DATE", proof.date);
   if (!proof.injected.empty()) Set(Add(page, "INJECTED"), "NAME", proof.injected);

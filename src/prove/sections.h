@@ -14,6 +14,11 @@
 
 namespace kvick {
 
+// Pseudo-random token ids, always the same.
+std::vector<int32_t> FixedTokens(int64_t num_tokens, int64_t vocab_size);
+// Weights that each token is multiplied with.
+int64_t NumWeights(const ModelInfo& model);
+
 // The input of every section.
 struct ProofContext {
   const Model& model;
@@ -37,6 +42,7 @@ Result<Claim> JudgeIfMemorySuffices(std::string statement, Result<Claim> claim);
 // One file per section.
 Result<ProofSection> ProveAnswers(ProofContext& context);
 Result<ProofSection> ProveExactness(ProofContext& context);
+Result<ProofSection> ProveMachines(ProofContext& context);
 Result<ProofSection> ProveAccuracy(ProofContext& context);
 Result<ProofSection> ProveMemory(ProofContext& context);
 Result<ProofSection> ProveSpeed(ProofContext& context);

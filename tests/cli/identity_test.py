@@ -1,4 +1,4 @@
-"""The promise: the same bits however the work is cut."""
+"""The promise: the same bits however the work is cut, on every implementation of the same numerics."""
 
 import array
 import itertools
@@ -20,11 +20,8 @@ _SOME_CUTS = [("--block-tokens", "64", "--chunk", "7", "-t", "2"),
 _NPY_HEADER_BYTES = 128
 
 
-def _num_tokens(isa):
-    """Over 64, so that a second block of every size is begun; fewer where it would take long."""
-    if QUICK:
-        return 18
-    return 72 if isa in ("scalar", "amx-emulated") else 120
+# Over 64, so that a second block of every size is begun.
+_NUM_TOKENS = 18 if QUICK else 72
 
 
 def _first_difference(a, b, vocab_size):
@@ -37,6 +34,14 @@ def _first_difference(a, b, vocab_size):
 
 
 class IdentityTest(CliTest):
+    def check_isas(self, model, tokens, cuts, *options):
+        """All cuts on every implementation: one file for each of the numerics."""
+        for numerics in kvick_cli.numerics():
+            found = {self.check_cuts(model, tokens, cuts, "--isa", isa, *options)
+                     for isa in isas(numerics)}
+            with self.subTest(model=model.name, numerics=numerics, options=options):
+                self.assertEqual(len(found), 1, "implementations differ")
+
     def check_cuts(self, model, tokens, cuts, *options):
         vocab_size = inspect(model)["model"]["vocab_size"]
         first = self.logits(model, tokens, *options)
@@ -50,18 +55,26 @@ class IdentityTest(CliTest):
 
     def test_logits_however_cut(self):
         for model in models():
-            for isa in isas():
-                tokens = random_tokens(model, _num_tokens(isa), "identity")
-                self.check_cuts(model, tokens, _SOME_CUTS if QUICK else _ALL_CUTS, "--isa", isa)
+            tokens = random_tokens(model, _NUM_TOKENS, "identity")
+            self.check_isas(model, tokens, _SOME_CUTS if QUICK else _ALL_CUTS)
 
     def test_logits_however_cut_in_each_number_type(self):
         cuts = _SOME_CUTS[:1] if QUICK else _SOME_CUTS
         for model in models():
-            for isa in isas():
-                tokens = random_tokens(model, 20 if QUICK else 40, "types")
-                seen = {self.check_cuts(model, tokens, cuts, "--isa", isa, "-ctk", dtype)
-                        for dtype in ("bf16", "f16", "f32")}
-                self.assertEqual(len(seen), 3, "-ctk changes nothing")
+            tokens = random_tokens(model, 20 if QUICK else 40, "types")
+            for dtype in ("bf16", "f16", "f32"):
+                self.check_isas(model, tokens, cuts, "-ctk", dtype)
+            self.assertEqual(len({self.logits(model, tokens, "-ctk", dtype)
+                                  for dtype in ("bf16", "f16", "f32")}), 3, "-ctk changes nothing")
+
+    def test_logits_of_high_precision(self):
+        cuts = _SOME_CUTS[:1] if QUICK else _SOME_CUTS
+        for model in models():
+            tokens = random_tokens(model, 20 if QUICK else 40, "precision")
+            self.check_isas(model, tokens, cuts, "--precision", "high")
+            changes = self.logits(model, tokens) != self.logits(model, tokens, "--precision", "high")
+            has_bf16 = any(t["type"] == "BF16" for t in inspect(model)["tensors"])
+            self.assertEqual(changes, has_bf16, "precision is of bf16 weights")
 
     # Attention merges partial results of 512 keys each: only longer texts have a second one.
     @unittest.skipIf(QUICK, "long")
@@ -69,10 +82,8 @@ class IdentityTest(CliTest):
         roomy = [m for m in models() if inspect(m)["model"]["context_tokens"] > 600]
         self.assertTrue(roomy)
         for model in roomy:
-            for isa in isas():
-                tokens = random_tokens(model, 550, "long")
-                self.check_cuts(model, tokens, [cut for cut in _SOME_CUTS if cut != _NO_CACHE],
-                                "--isa", isa)
+            self.check_isas(model, random_tokens(model, 550, "long"),
+                            [cut for cut in _SOME_CUTS if cut != _NO_CACHE])
         tokens = random_tokens(roomy[0], 530, "long without a cache")
         self.check_cuts(roomy[0], tokens, [_NO_CACHE])
 

@@ -14,7 +14,7 @@ import browser
 import kvick_cli
 from kvick_cli import CliTest, binary, stories
 
-_SECTIONS = ["answers", "exactness", "accuracy", "memory", "speed", "stability", "bugs",
+_SECTIONS = ["answers", "exactness", "machines", "accuracy", "memory", "speed", "stability", "bugs",
              "hidden_cost", "serving"]
 
 
@@ -49,6 +49,10 @@ class ProveTest(CliTest):
 
     def test_holds_on_the_demo_model(self):
         proof = self.check_holds(demo_report()[0])
+        recorded = {line.split()[1]: line.split()[0] for line in
+                    (kvick_cli.data().parents[1] / "data" / "demo.sha256").read_text().splitlines()}
+        self.assertEqual(proof["logits"], {"tokens": 120, "sha256": recorded[proof["numerics"]],
+                                           "recorded_sha256": recorded[proof["numerics"]]})
         self.assertRegex(proof["made_by"], r"^\d+\.\d+\.\d+ \(")
         self.assertRegex(proof["date"], r"^\d{4}-\d\d-\d\d \d\d:\d\d UTC$")
 
