@@ -16,10 +16,11 @@ namespace kvick {
 // bias is added.
 //
 //   f32, f16   lane i += w[16s + i] * x[16s + i]
-//   bf16       lane i += w[32s + 2i + 1] * x[32s + 2i + 1], then += w[32s + 2i] * x[32s + 2i]; for
-//              the leading terms of the activations, then for the second ones
+//   bf16       lane i += w[32s + 2i + 1] * x[32s + 2i + 1], then += w[32s + 2i] * x[32s + 2i].
+//              Where x is the sum of two bf16, each step does so with the leading terms, then with
+//              the second ones
 //   q8_0       a block b of 32: lane i += scale * (quant[i] * x[32b + i] +
-//              quant[16 + i] * x[32b + 16 + i])
+//              quant[16 + i] * x[32b + 16 + i]), the second product and the sum fused
 //
 // Each += is one fused multiply-add. The product of two bf16 is exact in f32, so the two additions
 // of a pair are what VDPBF16PS does. Columns past the last are zeros.
