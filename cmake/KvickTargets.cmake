@@ -31,7 +31,8 @@ function(kvick_library name)
                                 PRIVATE ${ARG_PRIVATE_DEPENDS} $<BUILD_INTERFACE:kvick_options>)
 endfunction()
 
-# kvick_test(NAME SOURCES a_test.cc ... DEPENDS kvick_cache ...): one GoogleTest binary.
+# kvick_test(NAME SOURCES a_test.cc ... DEPENDS kvick_cache ...): one GoogleTest binary. NAME is also
+# the label of its tests: ctest -L cache_test
 function(kvick_test name)
   if(NOT KVICK_BUILD_TESTS)
     return()
@@ -39,5 +40,5 @@ function(kvick_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} kvick_options GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900 LABELS ${name})
 endfunction()

@@ -45,9 +45,11 @@ void Mutate(std::mt19937& random, std::string& input) {
     case 2:
       input.resize(place);
       break;
-    case 3:
-      input.insert(place, input.substr(random() % input.size(), random() % 32));
+    case 3: {
+      const size_t num_bytes = random() % 32;
+      input.insert(place, input.substr(random() % input.size(), num_bytes));
       break;
+    }
     default:
       input.erase(place, random() % 16);
   }

@@ -28,6 +28,7 @@ case "$2" in
     ;;
 esac
 
+[[ "$preset" != aarch64 ]] || packages+=(aarch64)
 tools/install_packages.sh "${packages[@]}"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER-ccache}"

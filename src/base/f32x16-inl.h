@@ -25,8 +25,6 @@ inline constexpr int64_t kParts = 16 / kLanes;
 
 struct F32x16 {
   F32Vector part[kParts];
-
-  HWY_INLINE F32x16() {}  // an implicit one would be compiled for the baseline target
 };
 
 HWY_INLINE F32x16 ZeroF32x16() {

@@ -10,6 +10,10 @@
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #define HWY_BROKEN_EMU128 1  // so that the portable target is HWY_SCALAR with every compiler
+// NEON is in every aarch64 processor. Without this, Highway has GCC compile it for a processor with
+// AES too, by a pragma that GCC does not apply to the implicit functions of a struct of vectors:
+// calls from there are errors.
+#define TOOLCHAIN_MISS_SYS_AUXV_H
 
 #include "base/isa.h"
 

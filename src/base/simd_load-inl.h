@@ -74,9 +74,6 @@ inline constexpr int64_t kPairElements = 32;
 // One part of the lanes of a pair.
 struct F32Pair {
   F32Vector first, second;
-
-  HWY_INLINE F32Pair() {}  // an implicit one would be compiled for the baseline target
-  HWY_INLINE F32Pair(F32Vector one, F32Vector other) : first(one), second(other) {}
 };
 
 template <DType kType>

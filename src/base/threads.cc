@@ -29,6 +29,8 @@ constexpr int kSpins = 500;
 void Pause() {
 #if defined(__x86_64__)
   _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");  // takes about as long as the pause of x86; "yield" takes no time
 #else
   std::this_thread::yield();
 #endif

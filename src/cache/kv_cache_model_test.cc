@@ -31,9 +31,11 @@ class Walk {
     if (sequences_.empty() || operation == 0) {
       if (sequences_.size() < 6) sequences_.push_back({cache_->CreateSequence(), {}});
     } else if (operation <= 4) {
-      Append(Pick(), /*num_tokens=*/Draw(1, 12));
+      const int num_tokens = Draw(1, 12);
+      Append(Pick(), num_tokens);
     } else if (operation == 5) {
-      Abandon(Pick(), Draw(1, 12));
+      const int num_tokens = Draw(1, 12);
+      Abandon(Pick(), num_tokens);
     } else if (operation == 6) {
       Truncate(Pick());
     } else if (operation == 7) {

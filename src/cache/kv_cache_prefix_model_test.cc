@@ -57,10 +57,12 @@ class PrefixWalk {
     if (sequences_.empty() || operation < 4) {
       if (sequences_.size() < MaxSequences()) Create();
     } else if (operation < 9) {
-      Append(Pick(), Draw(1, 10));
+      const int num_tokens = Draw(1, 10);
+      Append(Pick(), num_tokens);
       if (operation == 8) AppendAllThatFits(Pick());
     } else if (operation == 9) {
-      Abandon(Pick(), Draw(1, 10));
+      const int num_tokens = Draw(1, 10);
+      Abandon(Pick(), num_tokens);
     } else if (operation == 10) {
       Truncate(Pick());
     } else if (operation < 13) {

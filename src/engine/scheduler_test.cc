@@ -151,7 +151,8 @@ TEST_F(ScheduleTest, TheOldestThatRunsAlwaysGetsFurther) {
     const auto reuse = round % 3 == 0 ? PrefixReuse::kOff : PrefixReuse::kOn;
     Start({1 + round % 5, 8 + round % 20, 40, reuse}, largest + round / 10, block_tokens);
     for (uint32_t i = 0; i < 12; ++i) {
-      Add(Request(1 + random() % 20, random() % 3, 1 + random() % 20));
+      const auto max_new_tokens = 1 + random() % 20, tokens_seed = random() % 3;
+      Add(Request(1 + random() % 20, tokens_seed, max_new_tokens));
     }
     for (int num_steps = 0; has_work(); ++num_steps) {
       ASSERT_LT(num_steps, 1000);

@@ -1,7 +1,7 @@
 """What the tests of the command line share: the program, the data, and a test case that runs it.
 
 Environment
-  KVICK_BINARY       the program under test
+  KVICK_BINARY       the program under test, or a script that runs it in an emulator
   KVICK_TEST_MODELS  a folder of more test models; else shared/models beside the repository or above
   KVICK_TEST_QUICK   fewer and shorter cases, and room for what sanitizers cost
   KVICK_TEST_SEED    of everything drawn at random
