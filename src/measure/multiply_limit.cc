@@ -28,12 +28,11 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Two operations per cycle, with a latency of 4 to 5 cycles, need 10 sums. 12 sums and two operands
-// fit into the 16 registers of AVX2.
-constexpr int kSums = 12;
-
-// Each kind: the lanes of its sums and of its operands, and what one operation adds to a sum.
+// Each kind: the lanes of its sums and of its operands, what one operation adds to a sum, and how
+// many sums there are. Two operations per cycle, with a latency of 4 to 5 cycles, need 10 sums. 12
+// sums and two operands fit into the 16 registers of AVX2.
 struct F32Fma {
+  static constexpr int kSums = 12;
   using SumLanes = hn::ScalableTag<float>;
   using Lanes = SumLanes;
   static constexpr float kA = 0.5f, kB = 1.0f;  // each sum approaches 2
@@ -46,7 +45,8 @@ struct F32Fma {
 };
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-struct Int16Pairs {  // without VNNI
+struct Int16Pairs {  // without VNNI: only the addition waits for a sum, and for one cycle
+  static constexpr int kSums = 4;
   using SumLanes = hn::ScalableTag<int32_t>;
   using Lanes = hn::ScalableTag<int16_t>;
   static constexpr int16_t kA = 3, kB = -5;
@@ -64,6 +64,7 @@ struct Int16Pairs {  // without VNNI
 #if HWY_TARGET == HWY_AVX3
 // The instructions by name, as the target that these bodies are compiled for lacks them.
 struct BF16Dot {
+  static constexpr int kSums = 12;
   using SumLanes = hn::ScalableTag<float>;
   using Lanes = hn::ScalableTag<uint16_t>;
   static constexpr uint16_t kA = 0x3F00, kB = 0xBE80;  // 0.5 and -0.25 in bf16
@@ -76,12 +77,14 @@ struct BF16Dot {
 };
 
 struct Int16Dot : Int16Pairs {
+  static constexpr int kSums = 12;
   static HWY_INLINE void Add(Sum& sum, const Operand& a, const Operand& b) {
     asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
   }
 };
 
 struct Int8Dot {
+  static constexpr int kSums = 12;
   using SumLanes = hn::ScalableTag<int32_t>;
   using Lanes = hn::ScalableTag<int8_t>;
   static constexpr int8_t kA = 3, kB = -5;
@@ -110,14 +113,14 @@ HWY_INLINE float SumsOf(int64_t num_steps, std::index_sequence<kIndices...>) {
 
 template <class Kind>
 float VectorSums(int64_t num_steps) {
-  return SumsOf<Kind>(num_steps, std::make_index_sequence<kSums>());
+  return SumsOf<Kind>(num_steps, std::make_index_sequence<Kind::kSums>());
 }
 
 template <class Kind>
 MultiplyLimit::Kernel VectorKernel() {
   constexpr int64_t kStepsPerTask = int64_t{1} << 18;
   const double num_lanes = static_cast<double>(hn::MaxLanes(typename Kind::SumLanes()));
-  return {VectorSums<Kind>, 2.0 * kSums * Kind::kProducts * num_lanes, kStepsPerTask};
+  return {VectorSums<Kind>, 2.0 * Kind::kSums * Kind::kProducts * num_lanes, kStepsPerTask};
 }
 
 MultiplyLimit::Kernel VectorKernelOf(Multiplication multiplication, bool has_vnni) {
