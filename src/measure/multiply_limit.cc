@@ -147,7 +147,7 @@ namespace {
 
 // Enough that the start of a task costs nothing in comparison, and few enough that a pass is short:
 // half a millisecond per task if the isa is not emulated.
-constexpr int64_t kTasksPerThread = 8;
+constexpr int64_t kTasksPerThread = 4;
 
 #if defined(__x86_64__)
 

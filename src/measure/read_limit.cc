@@ -63,7 +63,7 @@ namespace kvick {
 // Tasks are small, so that an interrupted thread does not delay the others for long. A pass is long
 // compared with starting the threads.
 constexpr int64_t kTaskBytes = int64_t{1} << 20;
-constexpr int64_t kMaxPassBytes = int64_t{128} << 20;
+constexpr int64_t kMaxPassBytes = int64_t{32} << 20;
 
 Result<ReadLimit> ReadLimit::Create(int64_t buffer_bytes) {
   KVICK_CHECK(buffer_bytes > 0);
