@@ -61,7 +61,6 @@ constexpr int64_t kAheadBytes = 4096;
 struct Q8Unit {
   static constexpr ActivationFormat kFormat = ActivationFormat::kF32;
   static constexpr int64_t kWeightBytes = kQ8BlockBytes;
-  static constexpr int64_t kStepColumns = kQ8BlockWeights;
 
   // Quants [i, i + kLanes). A byte is never unaligned.
   static HWY_INLINE F32Vector Quants(const std::byte* block, int64_t i) {
