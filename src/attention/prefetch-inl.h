@@ -12,6 +12,7 @@
 
 #include "attention/chunk_rows.h"
 #include "base/f32x16-inl.h"
+#include "base/prefetch-inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
@@ -20,11 +21,6 @@ namespace kvick {
 namespace HWY_NAMESPACE {
 
 inline constexpr int64_t kLineBytes = 64;
-
-// Highway's Prefetch fetches into L1.
-HWY_INLINE void PrefetchToL2(const std::byte* data) {
-  __builtin_prefetch(data, /*rw=*/0, /*locality=*/2);
-}
 
 // Prefetches bytes [offset, offset + num_bytes) of the rows ahead, in steps of a cache line: pieces
 // shorter than a line prefetch it more than once. Prefetching it once, by rounding the offset up,

@@ -7,9 +7,8 @@ namespace kvick {
 // Those of the C library differ between libraries and between processors. These use only what
 // IEEE 754 rounds correctly (+, -, *, /, in the order written), integer arithmetic and bit casts.
 //
-// Accuracy  below 1 ulp. Largest error of the test's arguments: FixedLog 0.501, FixedExp and
-// FixedPow
-//           0.70 (0.78 where the result is subnormal), FixedSinCos 0.84
+// Accuracy  below 1 ulp. Largest error of the test's arguments: FixedLog 0.501, FixedSinCos 0.84,
+//           FixedExp and FixedPow 0.70 (0.78 where the result is subnormal)
 // Results   a NaN is always the positive quiet one; subnormal arguments and results are exact or
 //           correctly scaled even where the processor flushes subnormals to zero
 // Requires  round to nearest;  -ffp-contract=off, never -ffast-math

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,11 +17,7 @@ namespace HWY_NAMESPACE {
 
 // Highway's Prefetch fetches into L1.
 HWY_INLINE void PrefetchToL2(const std::byte* data) {
-#if HWY_ARCH_X86
-  _mm_prefetch(reinterpret_cast<const char*>(data), _MM_HINT_T1);
-#else
-  hwy::Prefetch(data);
-#endif
+  __builtin_prefetch(data, /*rw=*/0, /*locality=*/2);
 }
 
 }  // namespace HWY_NAMESPACE

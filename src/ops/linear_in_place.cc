@@ -141,8 +141,7 @@ class Patch {
   // prefetches.
   HWY_INLINE void AddSteps(const Range& steps, int64_t first_part, Sums& sums) const {
     PartSums part_sums;
-    ForEachSum([&](int64_t p, int64_t r, int64_t t)
-                   HWY_ATTR { part_sums[p][r][t] = sums[r][t].part[first_part + p]; });
+    Copy(sums, first_part, part_sums);
     constexpr int64_t kLineSteps = std::max<int64_t>(1, 64 / Unit::kWeightBytes);
     const int64_t row_bytes = args_.w.num_cols * Unit::kWeightBytes / kStepColumns;
     int64_t step = steps.begin;
@@ -155,15 +154,19 @@ class Patch {
     for (; step < steps.end; ++step) {
       AddStep(w_, step * Unit::kWeightBytes, {step, first_part}, part_sums);
     }
-    ForEachSum([&](int64_t p, int64_t r, int64_t t)
-                   HWY_ATTR { sums[r][t].part[first_part + p] = part_sums[p][r][t]; });
+    CopyBack(part_sums, first_part, sums);
   }
 
-  template <class Body>
-  static HWY_INLINE void ForEachSum(const Body& body) {
+  static HWY_INLINE void Copy(const Sums& sums, int64_t first_part, PartSums& part_sums) {
     for (int64_t p = 0; p < kPartsTogether; ++p)
       for (int64_t r = 0; r < kRows; ++r)
-        for (int64_t t = 0; t < kTokens; ++t) body(p, r, t);
+        for (int64_t t = 0; t < kTokens; ++t) part_sums[p][r][t] = sums[r][t].part[first_part + p];
+  }
+
+  static HWY_INLINE void CopyBack(const PartSums& part_sums, int64_t first_part, Sums& sums) {
+    for (int64_t p = 0; p < kPartsTogether; ++p)
+      for (int64_t r = 0; r < kRows; ++r)
+        for (int64_t t = 0; t < kTokens; ++t) sums[r][t].part[first_part + p] = part_sums[p][r][t];
   }
 
   struct StepAt {
@@ -228,11 +231,9 @@ class Patch {
     }
     for (int64_t part = 0; part < kParts; part += kPartsTogether) {
       PartSums part_sums;
-      ForEachSum([&](int64_t p, int64_t r, int64_t t)
-                     HWY_ATTR { part_sums[p][r][t] = sums[r][t].part[part + p]; });
+      Copy(sums, part, part_sums);
       AddStep(w, 0, {step, part}, part_sums);
-      ForEachSum([&](int64_t p, int64_t r, int64_t t)
-                     HWY_ATTR { sums[r][t].part[part + p] = part_sums[p][r][t]; });
+      CopyBack(part_sums, part, sums);
     }
   }
 

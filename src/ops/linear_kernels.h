@@ -36,11 +36,11 @@ struct LinearTask {
   bool has_bf16_dot = false;     // w is bf16, and the processor has VDPBF16PS
 };
 
-// Reads weights where they lie, a few rows at a time for up to four tokens: the kernel for few
+// Reads weights where they lie, a few rows at a time for up to eight tokens: the kernel for few
 // tokens, which is bound by memory.
 void MultiplyInPlace(Isa isa, const LinearTask& task);
 
-// Unpacks a panel of a few rows into the L1 cache, once for up to 64 tokens: the kernel for many
+// Unpacks a panel of a few rows into the L1 cache, once for up to 128 tokens: the kernel for many
 // tokens, which is bound by arithmetic. REQUIRES: w is not q8_0.
 void MultiplyInPanels(Isa isa, const LinearTask& task);
 int64_t PanelScratchBytes();

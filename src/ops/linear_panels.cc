@@ -1,9 +1,9 @@
 // Linear for many tokens.
 //
-// A task has a few dozen rows of weights. For 64 tokens, and for blocks of columns, it unpacks a
-// panel of a few rows into the L1 cache, as the multiplications take them, and multiplies it by the
-// activations of a few tokens at a time, which stay in the L2 cache. Between blocks of columns, the
-// sixteen lanes of each sum wait in memory. That changes no operation of a sum.
+// A task has a few dozen rows of weights. For up to 128 tokens, and for blocks of columns, it
+// unpacks a panel of a few rows into the L1 cache, as the multiplications take them, and multiplies
+// it by the activations of a few tokens at a time, which stay in the L2 cache. Between blocks of
+// columns, the sixteen lanes of each sum wait in memory. That changes no operation of a sum.
 
 #include <algorithm>
 #include <cstring>

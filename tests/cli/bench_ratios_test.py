@@ -64,6 +64,8 @@ class BenchRatiosTest(CliTest):
                 self.measure(run, best)
         for name, (value, bound) in sorted(best.items()):
             print(f"{name}: {value:.3f}, at least {bound}")
+        if not best:
+            self.skipTest("no figure can be trusted on this machine now")
         if set(_FIGURES) - set(best):
             print(f"never to be trusted on this machine now: {sorted(set(_FIGURES) - set(best))}")
         self.assertEqual(self.missed(best), {})
