@@ -95,7 +95,8 @@ void AddConfig(const Result<LlamaConfig>& config, nlohmann::json& object) {
 
 Result<nlohmann::json> InspectGguf(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
-  nlohmann::json object = {{"format", fmt::format("GGUF v{}", file.version())}};
+  const std::string parts = file.num_parts() > 1 ? fmt::format(", {} files", file.num_parts()) : "";
+  nlohmann::json object = {{"format", fmt::format("GGUF v{}{}", file.version(), parts)}};
   nlohmann::json metadata = nlohmann::json::array();
   for (const GgufEntry& entry : file.metadata()) {
     metadata.push_back({std::string(entry.key), GgufValueText(entry.value, kShownElements)});

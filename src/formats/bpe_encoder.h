@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/encoder_scratch.h"
 #include "formats/merge_table.h"
 #include "formats/tokenizer_data.h"
 #include "formats/vocabulary.h"
@@ -21,12 +22,12 @@ class ScoreEncoder {
   // Errors  corrupt: another number of scores than of tokens, a score that is not a number
   static Result<ScoreEncoder> Create(const Vocabulary& vocabulary, TokenizerData& data);
 
-  // Appends the tokens of a piece of text. `vocabulary` is the one of Create.
-  void Encode(const Vocabulary& vocabulary, std::string_view piece,
+  // Appends the tokens of a piece of text of less than 4 GiB. `vocabulary` is the one of Create.
+  void Encode(const Vocabulary& vocabulary, std::string_view piece, EncoderScratch& scratch,
               std::vector<int32_t>& ids) const;
 
  private:
-  std::vector<float> scores_;
+  std::vector<double> scores_;
   std::optional<int32_t> unknown_id_;
 };
 
@@ -40,12 +41,13 @@ class RankEncoder {
   // Errors  corrupt: a merge of or into something that is no token
   static Result<RankEncoder> Create(const Vocabulary& vocabulary, const TokenizerData& data);
 
-  // Appends the tokens of a piece of text. `vocabulary` is the one of Create.
-  void Encode(const Vocabulary& vocabulary, std::string_view piece,
+  // Appends the tokens of a piece of text of less than 4 GiB. `vocabulary` is the one of Create.
+  void Encode(const Vocabulary& vocabulary, std::string_view piece, EncoderScratch& scratch,
               std::vector<int32_t>& ids) const;
 
  private:
-  std::vector<int32_t> InitialTokens(const Vocabulary& vocabulary, std::string_view piece) const;
+  void FindInitialTokens(const Vocabulary& vocabulary, std::string_view piece,
+                         std::vector<int32_t>& tokens) const;
 
   MergeTable merges_;
   bool whole_words_first_ = false;

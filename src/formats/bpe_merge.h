@@ -4,16 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <queue>
-#include <tuple>
 #include <vector>
+
+#include "formats/merge_queue.h"
 
 namespace kvick {
 
 // A piece of the text on its way to become a token: bytes [begin, end).
 struct BpeSymbol {
-  size_t begin;
-  size_t end;
+  uint32_t begin;
+  uint32_t end;
   int32_t id;  ///< the token, or -1 where the vocabulary has none for these bytes
 };
 
@@ -22,56 +22,56 @@ struct BpeMerge {
   int32_t id;   ///< what the two symbols become
 };
 
-// Byte-pair encoding: joins the cheapest pair of neighbours until no pair can be joined, in place.
-// `find_merge(left, right)` gives std::optional<BpeMerge> for two neighbouring symbols.
-//
-// Cost      O(n log n) for n symbols, whatever they are; some 64 bytes of scratch for each
-template <class FindMerge>
-void MergeSymbols(std::vector<BpeSymbol>& symbols, FindMerge find_merge) {
-  constexpr size_t kNone = SIZE_MAX;
-  struct Candidate {
-    double cost;
-    size_t left, right;
-    size_t num_bytes;  // of the pair: has either grown since, the candidate is stale
-    int32_t id;
-
-    bool operator<(const Candidate& other) const {  // the top of the queue is the largest
-      return std::tie(other.cost, other.left) < std::tie(cost, left);
-    }
-  };
+// What merging works on. One for all pieces of a text saves allocations.
+struct BpeScratch {
   struct Links {
-    size_t prev, next;
+    uint32_t prev, next;
   };
-  const size_t num_symbols = symbols.size();
-  std::vector<Links> links(num_symbols);
-  std::priority_queue<Candidate> queue;
-  const auto propose = [&](size_t left, size_t right) {
+  std::vector<int32_t> tokens;
+  std::vector<BpeSymbol> symbols;
+  std::vector<Links> links;
+  MergeQueue queue;
+};
+
+// Byte-pair encoding: joins the cheapest pair of neighbours of `scratch.symbols`, fewer than 2^32,
+// until no pair can be joined, in place. `find_merge(left, right)` gives std::optional<BpeMerge>
+// for two neighbouring symbols.
+//
+// Cost      as MergeQueue; some 60 bytes of scratch for each symbol
+template <class FindMerge>
+void MergeSymbols(BpeScratch& scratch, FindMerge find_merge) {
+  constexpr uint32_t kNone = UINT32_MAX;
+  std::vector<BpeSymbol>& symbols = scratch.symbols;
+  MergeQueue& queue = scratch.queue;
+  const auto num_symbols = static_cast<uint32_t>(symbols.size());
+  scratch.links.resize(num_symbols);
+  queue.Reset(num_symbols);
+  const auto propose = [&](uint32_t left, uint32_t right) {
     const BpeSymbol &a = symbols[left], &b = symbols[right];
     if (const std::optional<BpeMerge> merge = find_merge(a, b)) {
-      queue.push({merge->cost, left, right, b.end - a.begin, merge->id});
+      queue.Push({merge->cost, left, b.end - a.begin, merge->id});
     }
   };
-  for (size_t i = 0; i < num_symbols; ++i) {
-    links[i] = {i == 0 ? kNone : i - 1, i + 1 == num_symbols ? kNone : i + 1};
+  for (uint32_t i = 0; i < num_symbols; ++i) {
+    scratch.links[i] = {i == 0 ? kNone : i - 1, i + 1 == num_symbols ? kNone : i + 1};
     if (i > 0) propose(i - 1, i);
   }
   while (!queue.empty()) {
-    const Candidate best = queue.top();
-    queue.pop();
-    BpeSymbol &left = symbols[best.left], &right = symbols[best.right];
-    // A symbol that was joined to its left is empty.
-    const bool stale = left.begin == left.end || right.begin == right.end ||
-                       (left.end - left.begin) + (right.end - right.begin) != best.num_bytes;
-    if (stale) continue;
+    const MergeQueue::Pair best = queue.Pop();
+    BpeSymbol& left = symbols[best.left];
+    BpeScratch::Links& link = scratch.links[best.left];
+    // A symbol that was joined to its left is empty. Has either of the pair grown, it is longer.
+    if (left.begin == left.end || link.next == kNone) continue;
+    BpeSymbol& right = symbols[link.next];
+    if (right.end - left.begin != best.num_bytes) continue;
     left = {left.begin, right.end, best.id};
     right.begin = right.end;
-    Links& link = links[best.left];
-    link.next = links[best.right].next;
+    link.next = scratch.links[link.next].next;
+    if (link.prev != kNone) propose(link.prev, best.left);
     if (link.next != kNone) {
-      links[link.next].prev = best.left;
+      scratch.links[link.next].prev = best.left;
       propose(best.left, link.next);
     }
-    if (link.prev != kNone) propose(link.prev, best.left);
   }
   std::erase_if(symbols, [](const BpeSymbol& symbol) { return symbol.begin == symbol.end; });
 }

@@ -158,7 +158,7 @@ Status Place(PlacedTensor& tensor, std::span<const std::byte> data, int64_t alig
 
 }  // namespace
 
-Result<GgufFile> GgufFile::Open(const std::string& path) {
+Result<GgufFile> GgufFile::OpenSingle(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(MappedFile mapping, MappedFile::Open(path));
   const std::span bytes(mapping.data(), static_cast<size_t>(mapping.size_bytes()));
   KVICK_ASSIGN_OR_RETURN(GgufFile file, Parse(bytes, path));

@@ -26,18 +26,28 @@ struct GgufEntry {
 // count, type, dimension and offset agrees with the file's real size. The tensors' bytes are not
 // read. Move-only; what it hands out points into the file and lives as long as this does.
 //
+// A model may be split into files that are named STEM-00001-of-00003.gguf, ...: the first has the
+// metadata, each some of the tensors. They are opened as one.
+//
 // Source  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 class GgufFile {
  public:
-  // Maps the file. Takes memory for the lists of keys and tensors alone.
-  // Errors: not_found, io; corrupt, also a Git LFS pointer; unsupported: a version other than 2 or
-  // 3, big-endian.
-  // Cost: at most 256 MiB are read, all that may stand before the tensors' bytes.
+  // Maps the file, and the others of a split model if it is named as one of them; a file of a split
+  // model of another name is opened alone. Takes memory for the lists of keys and tensors alone.
+  // Errors: not_found, io; corrupt, also a Git LFS pointer, and a part of another model;
+  // unsupported: a version other than 2 or 3, big-endian.
+  // Cost: at most 256 MiB of each file are read, all that may stand before the tensors' bytes.
   static Result<GgufFile> Open(const std::string& path);
   // `bytes` must outlive the file and all moved from it. `source` names them in messages.
   static Result<GgufFile> Parse(std::span<const std::byte> bytes, std::string source = "gguf");
 
-  const std::string& source() const { return source_; }
+  // One model of all its parts, in order: at least one.
+  // Errors: corrupt: split.no, split.count or split.tensors.count of a part say something else, or
+  // two parts have a tensor of one name.
+  static Result<GgufFile> Join(std::vector<GgufFile> parts);
+
+  const std::string& source() const { return source_; }  // of a split model, its first file
+  int64_t num_parts() const { return 1 + static_cast<int64_t>(other_parts_.size()); }
   uint32_t version() const { return version_; }
   const std::vector<GgufEntry>& metadata() const { return metadata_; }  // in file order
   const TensorTable& tensors() const { return tensors_; }
@@ -62,7 +72,12 @@ class GgufFile {
   Result<std::optional<int32_t>> FindTokenId(std::string_view key, int64_t vocab_size) const;
 
  private:
+  static constexpr std::string_view kSplitCountKey = "split.count";
+
   GgufFile() = default;
+
+  static Result<GgufFile> OpenSingle(const std::string& path);
+  static Result<GgufFile> OpenPart(const std::string& path, int64_t num_parts);
 
   Status ReadMetadata(ByteReader& reader, uint64_t num_entries);
   Status ReadAlignment();
@@ -82,7 +97,8 @@ class GgufFile {
   int64_t alignment_ = 32;
   std::vector<GgufEntry> metadata_;
   std::map<std::string_view, size_t> by_key_;  // indices into metadata_
-  TensorTable tensors_;
+  TensorTable tensors_;                        // of all parts
+  std::vector<GgufFile> other_parts_;
 };
 
 }  // namespace kvick

@@ -67,6 +67,11 @@ struct Apply {
   }
   Result<NormalizedText> operator()(LowercaseStep) const { return NormalizedText{Lowercase(text)}; }
   Result<NormalizedText> operator()(StripAccentsStep) const { return StripMarks(text); }
+  Result<NormalizedText> operator()(const PrecompiledStep& step) const {
+    auto replaced = step.charsmap->Replace(text, MaxRewrittenBytes(work.text_bytes()));
+    if (!replaced) return TooLarge();
+    return NormalizedText{*std::move(replaced)};
+  }
   Result<NormalizedText> operator()(SpellBytesStep) const {
     NormalizedText result;
     SpellBytes(text, result.text);

@@ -1,12 +1,14 @@
 #ifndef KVICK_FORMATS_NORMALIZER_H_
 #define KVICK_FORMATS_NORMALIZER_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "formats/charsmap.h"
 #include "formats/regex.h"
 #include "formats/text_pattern.h"
 #include "formats/unicode.h"
@@ -26,10 +28,13 @@ struct StripStep {
 };
 struct LowercaseStep {};
 struct StripAccentsStep {};  ///< drops combining marks; accents have to be decomposed before
-struct SpellBytesStep {};    ///< each byte becomes the character that spells it: see SpellBytes
+struct PrecompiledStep {
+  std::shared_ptr<const Charsmap> charsmap;
+};
+struct SpellBytesStep {};  ///< each byte becomes the character that spells it: see SpellBytes
 
 using NormalizerStep = std::variant<UnicodeForm, PrependStep, ReplaceStep, StripStep, LowercaseStep,
-                                    StripAccentsStep, SpellBytesStep>;
+                                    StripAccentsStep, PrecompiledStep, SpellBytesStep>;
 
 struct NormalizedText {
   std::string text;

@@ -7,6 +7,7 @@
 #include "formats/gguf.h"
 #include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_hf.h"
+#include "formats/tokenizer_sentencepiece.h"
 
 namespace kvick {
 
@@ -21,8 +22,7 @@ Result<Tokenizer> OpenTokenizer(const std::string& path) {
   }
   if (is_folder && !fs::exists(json, ignored) &&
       fs::exists(fs::path(path) / "tokenizer.model", ignored)) {
-    return Fail(ErrorCode::kNotFound, "{}: expected tokenizer.json, got tokenizer.model alone",
-                path);
+    return TokenizerFromSentencePiece(path);
   }
   const fs::path config = json.parent_path() / "tokenizer_config.json";
   return TokenizerFromHf(json.string(), fs::exists(config, ignored)

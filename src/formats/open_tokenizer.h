@@ -9,7 +9,7 @@
 namespace kvick {
 
 // The tokenizer of a GGUF file, with or without weights, of a Hugging Face folder that has a
-// tokenizer.json, or of a tokenizer.json itself.
+// tokenizer.json or else a tokenizer.model, or of a tokenizer.json itself.
 // Errors: not_found: no such file, or no tokenizer in it;  io, corrupt, unsupported.
 Result<Tokenizer> OpenTokenizer(const std::string& path);
 

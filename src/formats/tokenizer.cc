@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -12,10 +13,20 @@
 namespace kvick {
 namespace {
 
-Result<std::variant<ScoreEncoder, RankEncoder>> CreateEncoder(const Vocabulary& vocabulary,
-                                                              TokenizerData& data) {
-  if (data.merge_order == MergeOrder::kByScore) return ScoreEncoder::Create(vocabulary, data);
-  return RankEncoder::Create(vocabulary, data);
+constexpr size_t kMaxTextBytes = size_t{1} << 30;
+constexpr size_t kMaxPieceBytes = std::numeric_limits<uint32_t>::max();  // BpeSymbol counts so far
+
+Result<std::variant<ScoreEncoder, RankEncoder, UnigramEncoder>> CreateEncoder(
+    const Vocabulary& vocabulary, TokenizerData& data) {
+  switch (data.encoder) {
+    case EncoderKind::kMergesByScore:
+      return ScoreEncoder::Create(vocabulary, data);
+    case EncoderKind::kMergesByRank:
+      return RankEncoder::Create(vocabulary, data);
+    case EncoderKind::kUnigram:
+      return UnigramEncoder::Create(vocabulary, data);
+  }
+  return Fail(ErrorCode::kInternal, "tokenizer: unknown kind of encoder");
 }
 
 Status CheckId(const Vocabulary& vocabulary, std::string_view name, int32_t id) {
@@ -65,10 +76,11 @@ size_t WordLength(std::string_view text) {
 }
 
 // Whether no merge can reach across the start of a word: the space marker is a token, and tokens
-// have markers only at their beginning. Then words encode alone as they do in a text, and many
-// times as fast: what the merges of a whole book keep sorted fits no cache (1.1 MB of Shakespeare
-// in 0.15 s, uncut 1.3 s).
+// have markers only at their beginning. Sums of scores do reach across. Then words encode alone as
+// they do in a text, and many times as fast: what the merges of a whole book keep sorted fits no
+// cache (1.1 MB of Shakespeare in 0.15 s, uncut 1.3 s).
 bool CanCutAtMarkers(const Vocabulary& vocabulary, const TokenizerData& data) {
+  if (data.encoder == EncoderKind::kUnigram) return false;
   if (vocabulary.Find(kSpaceMarker) == kNoToken) return false;
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
     const std::string& piece = vocabulary.pieces()[id];
@@ -161,7 +173,7 @@ bool Tokenizer::IsText(int32_t id) const {
 // stretch between added tokens, so that what it makes of all of them is limited too.
 struct Tokenizer::Encoding {
   explicit Encoding(size_t text_bytes)
-      : work(text_bytes), bytes_left(4 * MaxRewrittenBytes(text_bytes)) {}
+      : work(text_bytes), bytes_left(std::min(4 * MaxRewrittenBytes(text_bytes), kMaxPieceBytes)) {}
 
   // Errors  exhausted: `num_bytes`, made of a stretch, are too many
   Status Spend(size_t num_bytes) {
@@ -174,10 +186,15 @@ struct Tokenizer::Encoding {
 
   RegexWork work;
   size_t bytes_left;
+  EncoderScratch scratch;
   std::vector<int32_t> ids;
 };
 
 Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, EncodeOptions options) const {
+  if (text.size() > kMaxTextBytes) {
+    return Fail(ErrorCode::kExhausted, "the text: expected at most {} bytes, got {}", kMaxTextBytes,
+                text.size());
+  }
   Encoding encoding(text.size());
   std::vector<int32_t>& ids = encoding.ids;
   if (options.add_special) ids = prefix_ids_;
@@ -212,17 +229,20 @@ Status Tokenizer::EncodeStretch(std::string_view stretch, bool at_start, Encodin
   KVICK_RETURN_IF_ERROR(pretokenizer_.Split(pieces, encoding.work));
   KVICK_RETURN_IF_ERROR(encoding.Spend(pieces.text.size()));
   for (const TextSpan& span : pieces.spans) {
-    EncodePiece(std::string_view(pieces.text).substr(span.begin, span.end - span.begin),
-                encoding.ids);
+    EncodePiece(std::string_view(pieces.text).substr(span.begin, span.end - span.begin), encoding);
   }
   return {};
 }
 
-void Tokenizer::EncodePiece(std::string_view piece, std::vector<int32_t>& ids) const {
+void Tokenizer::EncodePiece(std::string_view piece, Encoding& encoding) const {
   while (!piece.empty()) {
     const std::string_view word =
         piece.substr(0, cuts_at_markers_ ? WordLength(piece) : piece.size());
-    std::visit([&](const auto& encoder) { encoder.Encode(vocabulary_, word, ids); }, encoder_);
+    std::visit(
+        [&](const auto& encoder) {
+          encoder.Encode(vocabulary_, word, encoding.scratch, encoding.ids);
+        },
+        encoder_);
     piece.remove_prefix(word.size());
   }
 }

@@ -17,6 +17,7 @@
 #include "formats/normalizer.h"
 #include "formats/pretokenizer.h"
 #include "formats/tokenizer_data.h"
+#include "formats/unigram_encoder.h"
 #include "formats/vocabulary.h"
 #include "kvick/status.h"
 
@@ -36,8 +37,9 @@ class Tokenizer {
   static Result<Tokenizer> Create(TokenizerData data);
 
   // Errors  exhausted: a regular expression or a replacement of the tokenizer needs too much time
-  //         or memory for this text
-  // Cost    O(n log n) for n bytes, whatever they are, times the number of steps
+  //         or memory for this text, or it has more than 1 GiB
+  // Cost    O(n log n) for n bytes, whatever they are, times the number of steps; O(n) where they
+  //         repeat themselves
   Result<std::vector<int32_t>> Encode(std::string_view text, EncodeOptions options = {}) const;
 
   // The text that the ids stand for, from its start on. Control, unknown and unused tokens, and ids
@@ -68,14 +70,14 @@ class Tokenizer {
   bool IsText(int32_t id) const;
   struct Encoding;
   Status EncodeStretch(std::string_view stretch, bool at_start, Encoding& encoding) const;
-  void EncodePiece(std::string_view piece, std::vector<int32_t>& ids) const;
+  void EncodePiece(std::string_view piece, Encoding& encoding) const;
 
   Vocabulary vocabulary_;
   AddedTokenFinder added_tokens_;             // found in the text as it is
   AddedTokenFinder normalized_added_tokens_;  // found in the normalized text
   Normalizer normalizer_;
   PreTokenizer pretokenizer_;
-  std::variant<ScoreEncoder, RankEncoder> encoder_;
+  std::variant<ScoreEncoder, RankEncoder, UnigramEncoder> encoder_;
   bool cuts_at_markers_ = false;
   Decoder decoder_;
   std::vector<std::string> token_bytes_;                   // what each token adds to a text

@@ -23,10 +23,11 @@ enum class TokenType : uint8_t {
   kByte,         ///< one byte, spelled <0x0A>
 };
 
-// Which pair of neighbours is joined first.
-enum class MergeOrder {
-  kByScore,  ///< the one that makes the piece with the highest score (SentencePiece)
-  kByRank,   ///< the one that comes first in a list of merges (GPT-2)
+// How a piece of text becomes tokens.
+enum class EncoderKind {
+  kMergesByScore,  ///< joins first the pair that makes the piece with the highest score (Llama 2)
+  kMergesByRank,   ///< joins first the pair that comes first in a list of merges (GPT-2)
+  kUnigram,        ///< the pieces with the largest sum of scores (T5)
 };
 
 struct MergeRule {
@@ -36,19 +37,20 @@ struct MergeRule {
 // Everything that a tokenizer is made of, wherever it came from. Token ids are indices of `pieces`.
 //
 // A text is cut at the added tokens that are not normalized; the rest is normalized, cut at those
-// that are, cut by the pre-tokenizer, and its pieces are merged from characters to tokens.
+// that are, cut by the pre-tokenizer, and its pieces are encoded one by one.
 struct TokenizerData {
-  MergeOrder merge_order = MergeOrder::kByScore;
+  EncoderKind encoder = EncoderKind::kMergesByScore;
 
   std::vector<std::string> pieces;
   std::vector<TokenType> types;   ///< one for each piece
   std::vector<bool> in_model;     ///< one for each piece: text may become it, by merges or whole
-  std::vector<float> scores;      ///< kByScore: one for each piece
-  std::vector<MergeRule> merges;  ///< kByRank: first is best
+  std::vector<double> scores;     ///< kMergesByScore, kUnigram: one for each piece
+  double unknown_score = 0;       ///< kUnigram: of a character that is no piece
+  std::vector<MergeRule> merges;  ///< kMergesByRank: first is best
   DuplicateMerges duplicate_merges = DuplicateMerges::kLastCounts;
 
-  bool whole_words_first = false;  ///< kByRank: a word that is a piece needs no merges
-  bool fuse_unknown = false;       ///< kByRank: unknown neighbours become one token
+  bool whole_words_first = false;  ///< kMergesByRank: a word that is a piece needs no merges
+  bool fuse_unknown = false;       ///< kMergesByRank: unknown neighbours become one token
 
   std::vector<AddedToken> added_tokens;
   std::vector<NormalizerStep> normalizer;

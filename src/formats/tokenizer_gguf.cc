@@ -133,7 +133,8 @@ void DefaultIds(TokenizerData& data) {
 Result<TokenizerData> SentencePieceFromGguf(const GgufFile& file) {
   TokenizerData data;
   KVICK_RETURN_IF_ERROR(ReadPieces(file, data));
-  KVICK_ASSIGN_OR_RETURN(data.scores, file.GetFloatArray(kScoresKey));
+  KVICK_ASSIGN_OR_RETURN(const auto scores, file.GetFloatArray(kScoresKey));
+  data.scores.assign(scores.begin(), scores.end());
   KVICK_RETURN_IF_ERROR(ReadIds(file, data));
   DefaultIds(data);
   KVICK_RETURN_IF_ERROR(ReadSurroundings(file, true, data));
@@ -154,7 +155,7 @@ Result<TokenizerData> SentencePieceFromGguf(const GgufFile& file) {
 Result<TokenizerData> Gpt2FromGguf(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(const GgufPreTokenizer* pre, FindPreTokenizer(file));
   TokenizerData data;
-  data.merge_order = MergeOrder::kByRank;
+  data.encoder = EncoderKind::kMergesByRank;
   data.duplicate_merges = DuplicateMerges::kFirstCounts;
   for (const std::string_view pattern : pre->patterns) {
     KVICK_ASSIGN_OR_RETURN(TextPattern regex, TextPattern::FromRegex(pattern));

@@ -27,9 +27,9 @@ void SetTypes(GgufSpec& spec, const std::vector<TokenType>& types) {
            PackedArray(GgufType::kI32, types.size(), numbers));
 }
 
-void SetScores(GgufSpec& spec, const std::vector<float>& scores) {
+void SetScores(GgufSpec& spec, const std::vector<double>& scores) {
   std::string numbers;
-  for (float score : scores) numbers += Packed(score);
+  for (const double score : scores) numbers += Packed(static_cast<float>(score));
   spec.Set("tokenizer.ggml.scores", GgufType::kArray,
            PackedArray(GgufType::kF32, scores.size(), numbers));
 }
@@ -221,7 +221,7 @@ TEST(TokenizerFromGguf, RefusesBadValues) {
   EXPECT_EQ(error([&](GgufSpec& spec) { SetTypes(spec, {TokenType::kNormal}); }),
             "gguf: tokenizer: expected 267 token types, one for each token, got 1");
   EXPECT_EQ(error([&](GgufSpec& spec) {
-              std::vector<float> scores = good.scores;
+              std::vector<double> scores = good.scores;
               scores[5] = std::numeric_limits<float>::quiet_NaN();
               SetScores(spec, scores);
             }),

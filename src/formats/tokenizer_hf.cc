@@ -54,7 +54,7 @@ Status ReadUnknown(const JsonMembers& tokenizer, const HfVocabularyReader& vocab
 
 Result<TokenizerData> ReadTokenizerData(const json& value, const json& config) {
   TokenizerData data;
-  data.merge_order = MergeOrder::kByRank;
+  data.encoder = EncoderKind::kMergesByRank;
   KVICK_RETURN_IF_ERROR(ReadHfNormalizer(value, data));
   KVICK_RETURN_IF_ERROR(ReadHfPreTokenizer(value, data));
   KVICK_RETURN_IF_ERROR(ReadHfPostProcessor(value, data));

@@ -33,24 +33,6 @@ Result<AddedToken> ReadNamedToken(const json& value, const std::string& label) {
   return token;
 }
 
-// All tokens that the config calls special, whatever for.
-Result<std::vector<AddedToken>> ReadNamedTokens(const JsonMembers& config) {
-  std::vector<AddedToken> tokens;
-  for (const char* key : kNamedTokenKeys) {
-    const json* value = config.Find(key);
-    if (value == nullptr) continue;
-    KVICK_ASSIGN_OR_RETURN(AddedToken token, ReadNamedToken(*value, config.Label(key)));
-    tokens.push_back(std::move(token));
-  }
-  KVICK_ASSIGN_OR_RETURN(const json* more, config.ArrayOrNull("additional_special_tokens"));
-  for (size_t i = 0; more != nullptr && i < more->size(); ++i) {
-    const std::string label = fmt::format("additional_special_tokens[{}]", i);
-    KVICK_ASSIGN_OR_RETURN(AddedToken token, ReadNamedToken((*more)[i], label));
-    tokens.push_back(std::move(token));
-  }
-  return tokens;
-}
-
 Result<int32_t> ParseId(const std::string& text, IntRange range) {
   const std::string label = fmt::format("{}: the id {}", kAddedTokensKey, Quoted(text));
   int64_t id = -1;
@@ -147,6 +129,23 @@ Status ReadSurroundings(const JsonMembers& config, TokenizerData& data) {
 
 }  // namespace
 
+Result<std::vector<AddedToken>> ReadHfNamedTokens(const JsonMembers& config) {
+  std::vector<AddedToken> tokens;
+  for (const char* key : kNamedTokenKeys) {
+    const json* value = config.Find(key);
+    if (value == nullptr) continue;
+    KVICK_ASSIGN_OR_RETURN(AddedToken token, ReadNamedToken(*value, config.Label(key)));
+    tokens.push_back(std::move(token));
+  }
+  KVICK_ASSIGN_OR_RETURN(const json* more, config.ArrayOrNull("additional_special_tokens"));
+  for (size_t i = 0; more != nullptr && i < more->size(); ++i) {
+    const std::string label = fmt::format("additional_special_tokens[{}]", i);
+    KVICK_ASSIGN_OR_RETURN(AddedToken token, ReadNamedToken((*more)[i], label));
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
 size_t NumHfConfigTokens(const json& config) {
   const json* tokens = JsonMembers(config).Find(kAddedTokensKey);
   return tokens != nullptr ? tokens->size() : 0;
@@ -154,7 +153,7 @@ size_t NumHfConfigTokens(const json& config) {
 
 Status ReadHfConfig(const json& value, HfVocabularyReader& vocabulary, TokenizerData& data) {
   const JsonMembers config(value);
-  KVICK_ASSIGN_OR_RETURN(const std::vector<AddedToken> named, ReadNamedTokens(config));
+  KVICK_ASSIGN_OR_RETURN(const std::vector<AddedToken> named, ReadHfNamedTokens(config));
   KVICK_RETURN_IF_ERROR(AddTokens(config, named, vocabulary));
   KVICK_RETURN_IF_ERROR(AddNamedTokens(named, vocabulary));
   KVICK_ASSIGN_OR_RETURN(data.bos_id, FindNamed(config, "bos_token", vocabulary));

@@ -2,7 +2,9 @@
 #define KVICK_FORMATS_TOKENIZER_HF_CONFIG_H_
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
+#include "formats/json_members.h"
 #include "formats/tokenizer_data.h"
 #include "formats/tokenizer_hf_vocabulary.h"
 #include "kvick/status.h"
@@ -18,6 +20,10 @@ namespace kvick {
 // Errors  corrupt: a member of a wrong type
 Status ReadHfConfig(const nlohmann::json& config, HfVocabularyReader& vocabulary,
                     TokenizerData& data);
+
+// All tokens that the config calls special, whatever for: bos_token, ...,
+// additional_special_tokens. Errors  corrupt: a member of a wrong type
+Result<std::vector<AddedToken>> ReadHfNamedTokens(const JsonMembers& config);
 
 // How many tokens the config may add.
 size_t NumHfConfigTokens(const nlohmann::json& config);

@@ -1,5 +1,7 @@
 #include "formats/tokenizer_hf_vocabulary.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -30,12 +32,7 @@ Result<MergeRule> ReadMerge(const json& merge) {
 }
 
 // Refuses what would encode in a way that kvick does not know.
-Status CheckModelType(const JsonMembers& model) {
-  KVICK_ASSIGN_OR_RETURN(const std::string type, model.StringOr("type", "BPE"));
-  if (type != "BPE") {
-    return Fail(ErrorCode::kUnsupported, "{}: expected \"BPE\", got {}", model.Label("type"),
-                Quoted(type));
-  }
+Status CheckPlainBpe(const JsonMembers& model) {
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     KVICK_ASSIGN_OR_RETURN(const std::string affix, model.StringOr(key, ""));
     if (affix.empty()) continue;
@@ -53,7 +50,15 @@ Status CheckModelType(const JsonMembers& model) {
 
 Status HfVocabularyReader::ReadModel(const json& value) {
   const JsonMembers model(value, "model");
-  KVICK_RETURN_IF_ERROR(CheckModelType(model));
+  KVICK_ASSIGN_OR_RETURN(const std::string type, model.StringOr("type", "BPE"));
+  if (type == "BPE") return ReadBpe(model);
+  if (type == "Unigram") return ReadUnigram(model);
+  return Fail(ErrorCode::kUnsupported, "{}: expected BPE or Unigram, got {}", model.Label("type"),
+              Quoted(type));
+}
+
+Status HfVocabularyReader::ReadBpe(const JsonMembers& model) {
+  KVICK_RETURN_IF_ERROR(CheckPlainBpe(model));
   KVICK_ASSIGN_OR_RETURN(const bool byte_fallback, model.BoolOr("byte_fallback", false));
   KVICK_ASSIGN_OR_RETURN(data_.whole_words_first, model.BoolOr("ignore_merges", false));
   KVICK_ASSIGN_OR_RETURN(data_.fuse_unknown, model.BoolOr("fuse_unk", false));
@@ -63,6 +68,45 @@ Status HfVocabularyReader::ReadModel(const json& value) {
   return ReadMerges(*merges);
 }
 
+Status HfVocabularyReader::ReadUnigram(const JsonMembers& model) {
+  data_.encoder = EncoderKind::kUnigram;
+  KVICK_ASSIGN_OR_RETURN(const bool byte_fallback, model.BoolOr("byte_fallback", false));
+  KVICK_ASSIGN_OR_RETURN(const json* vocabulary, model.Array("vocab"));
+  KVICK_RETURN_IF_ERROR(ReadScoredPieces(*vocabulary, byte_fallback));
+  if (model.Find("unk_id") == nullptr) return {};
+  const IntRange ids{0, static_cast<int64_t>(vocabulary->size()) - 1};
+  KVICK_ASSIGN_OR_RETURN(const int64_t unknown_id, model.Int("unk_id", ids));
+  data_.unknown_id = static_cast<int32_t>(unknown_id);
+  return {};
+}
+
+// A list of ["piece", score]; ids are places in it.
+Status HfVocabularyReader::ReadScoredPieces(const json& vocabulary, bool byte_fallback) {
+  constexpr double kUnknownPenalty = 10;
+  double min_score = std::numeric_limits<double>::infinity();
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    const json& entry = vocabulary[id];
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
+      return Fail(ErrorCode::kCorrupt, "model.vocab[{}]: expected a piece and its score, got {}",
+                  id, JsonText(entry));
+    }
+    Grow(id);
+    SetPiece(id, entry[0].get_ref<const std::string&>(), byte_fallback);
+    data_.scores[id] = entry[1].get<double>();
+    min_score = std::min(min_score, data_.scores[id]);
+  }
+  data_.unknown_score = min_score - kUnknownPenalty;
+  return {};
+}
+
+void HfVocabularyReader::SetPiece(size_t id, std::string_view piece, bool byte_fallback) {
+  const bool is_byte = byte_fallback && ParseBytePiece(piece).has_value();
+  data_.pieces[id] = piece;
+  data_.types[id] = is_byte ? TokenType::kByte : TokenType::kNormal;
+  data_.in_model[id] = true;
+  by_piece_.Insert(data_.pieces, static_cast<int32_t>(id));
+}
+
 // Makes room for token `id`; new places are holes.
 void HfVocabularyReader::Grow(size_t id) {
   if (id < data_.pieces.size()) return;
@@ -70,6 +114,7 @@ void HfVocabularyReader::Grow(size_t id) {
   data_.types.resize(id + 1, TokenType::kUnused);
   data_.in_model.resize(id + 1, false);
   added_.resize(id + 1, -1);
+  if (data_.encoder == EncoderKind::kUnigram) data_.scores.resize(id + 1);
 }
 
 Status HfVocabularyReader::ReadPieces(const json& vocabulary, bool byte_fallback) {
@@ -82,11 +127,7 @@ Status HfVocabularyReader::ReadPieces(const json& vocabulary, bool byte_fallback
       return Fail(ErrorCode::kCorrupt, "model.vocab: {} and {} have the same id {}",
                   Quoted(data_.pieces[id]), Quoted(piece), id);
     }
-    const bool is_byte = byte_fallback && ParseBytePiece(piece).has_value();
-    data_.pieces[id] = piece;
-    data_.types[id] = is_byte ? TokenType::kByte : TokenType::kNormal;
-    data_.in_model[id] = true;
-    by_piece_.Insert(data_.pieces, static_cast<int32_t>(id));
+    SetPiece(id, piece, byte_fallback);
   }
   return {};
 }

@@ -22,7 +22,8 @@ class HfVocabularyReader {
   HfVocabularyReader(TokenizerData& data, size_t max_tokens)
       : data_(data), by_piece_(max_tokens), max_tokens_(max_tokens) {}
 
-  // Errors  corrupt: a wrong member, an id twice or out of range;  unsupported: no BPE model
+  // Errors  corrupt: a wrong member, an id twice or out of range;  unsupported: neither BPE nor
+  //         Unigram
   Status ReadModel(const nlohmann::json& model);
 
   // Adds one token, or changes its flags where there is one of this content; that keeps its id, and
@@ -36,7 +37,11 @@ class HfVocabularyReader {
   IntRange id_range() const { return {0, static_cast<int64_t>(max_tokens_) - 1}; }
 
  private:
+  Status ReadBpe(const JsonMembers& model);
+  Status ReadUnigram(const JsonMembers& model);
   Status ReadPieces(const nlohmann::json& vocabulary, bool byte_fallback);
+  Status ReadScoredPieces(const nlohmann::json& vocabulary, bool byte_fallback);
+  void SetPiece(size_t id, std::string_view piece, bool byte_fallback);
   Status ReadMerges(const nlohmann::json& merges);
   void Grow(size_t id);
   int32_t IndexOfAdded(int32_t id) const {

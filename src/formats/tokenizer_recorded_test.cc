@@ -35,6 +35,14 @@ std::vector<std::string> Recorded(const std::string& prefix) {
 // tokenizer.json of `steps` over the vocabulary called `name`.
 json WithVocabulary(json steps, const std::string& name) {
   const json vocabulary = ReadRecorded("vocabulary-" + name);
+  if (vocabulary.contains("scores")) {
+    json vocab = json::array();
+    for (size_t id = 0; id < vocabulary["pieces"].size(); ++id) {
+      vocab.push_back(json::array({vocabulary["pieces"][id], vocabulary["scores"][id]}));
+    }
+    steps["model"]["vocab"] = std::move(vocab);
+    return steps;
+  }
   json vocab = json::object();
   for (const json& piece : vocabulary["pieces"]) {
     vocab.emplace(piece.get<std::string>(), vocab.size());

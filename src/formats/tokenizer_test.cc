@@ -149,7 +149,7 @@ TEST(ByteLevel, ALineOfOneLetterIsNotQuadratic) {
 
 TEST(RankedSpaceMarkers, EncodesAsLlama2InHuggingFace) {
   TokenizerData data = SmallSentencePiece();
-  data.merge_order = MergeOrder::kByRank;
+  data.encoder = EncoderKind::kMergesByRank;
   data.scores.clear();
   const std::string marker(kSpaceMarker);
   data.merges = {{"b", "c"}, {marker, "a"}};
@@ -159,7 +159,7 @@ TEST(RankedSpaceMarkers, EncodesAsLlama2InHuggingFace) {
 
 TEST(RankedSpaceMarkers, CharactersThatAreNothingVanishBeforeMerging) {
   TokenizerData data = SmallSentencePiece();
-  data.merge_order = MergeOrder::kByRank;
+  data.encoder = EncoderKind::kMergesByRank;
   data.unknown_id = std::nullopt;
   for (TokenType& type : data.types) {
     if (type == TokenType::kByte) type = TokenType::kUnused;
@@ -170,7 +170,7 @@ TEST(RankedSpaceMarkers, CharactersThatAreNothingVanishBeforeMerging) {
 
 TEST(RankedSpaceMarkers, OfDuplicateMergesOneCounts) {
   TokenizerData data = SmallSentencePiece();
-  data.merge_order = MergeOrder::kByRank;
+  data.encoder = EncoderKind::kMergesByRank;
   data.merges = {{"a", "b"}, {"b", "c"}, {"a", "b"}};
   EXPECT_EQ(*MustCreate(data).Encode("abc", kPlain), (Ids{259, 260, 264}));
   data.duplicate_merges = DuplicateMerges::kFirstCounts;
@@ -179,7 +179,7 @@ TEST(RankedSpaceMarkers, OfDuplicateMergesOneCounts) {
 
 TEST(RankedSpaceMarkers, FusesUnknownNeighbours) {
   TokenizerData data = SmallSentencePiece();
-  data.merge_order = MergeOrder::kByRank;
+  data.encoder = EncoderKind::kMergesByRank;
   data.scores.clear();
   for (TokenType& type : data.types) {
     if (type == TokenType::kByte) type = TokenType::kUnused;

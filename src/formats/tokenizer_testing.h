@@ -34,7 +34,7 @@ inline int32_t AddToken(TokenizerData& data, std::string piece, TokenType type, 
   data.pieces.push_back(std::move(piece));
   data.types.push_back(type);
   data.in_model.push_back(type == TokenType::kNormal);
-  if (data.merge_order == MergeOrder::kByScore) data.scores.push_back(score);
+  if (data.encoder != EncoderKind::kMergesByRank) data.scores.push_back(score);
   return id;
 }
 
@@ -80,7 +80,7 @@ inline constexpr std::string_view kSmallSplit =
 // 260 "aa", 261 "aaaa"; then the control token <|end|> 262 and the user-defined token <tool> 263.
 inline TokenizerData SmallByteLevel() {
   TokenizerData data;
-  data.merge_order = MergeOrder::kByRank;
+  data.encoder = EncoderKind::kMergesByRank;
   data.pretokenizer = {SplitStep{*TextPattern::FromRegex(kSmallSplit)}, ByteLevelStep{}};
   data.decoder.steps = {SpelledBytesStep{}};
   for (int byte = 0; byte < 256; ++byte) {

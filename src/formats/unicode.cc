@@ -134,6 +134,20 @@ char32_t FirstCharacter(std::string_view text) {
   return static_cast<char32_t>(character);
 }
 
+size_t GraphemeBytes(std::string_view text) {
+  utf8proc_int32_t state = 0;
+  auto before = static_cast<utf8proc_int32_t>(FirstCharacter(text));
+  size_t num_bytes = NextUtf8(text).num_bytes;
+  while (num_bytes < text.size()) {
+    const std::string_view rest = text.substr(num_bytes);
+    const auto character = static_cast<utf8proc_int32_t>(FirstCharacter(rest));
+    if (utf8proc_grapheme_break_stateful(before, character, &state)) break;
+    before = character;
+    num_bytes += NextUtf8(rest).num_bytes;
+  }
+  return num_bytes;
+}
+
 std::string_view LastCharacter(std::string_view text) {
   for (size_t num_bytes = 1; num_bytes <= std::min<size_t>(4, text.size()); ++num_bytes) {
     const std::string_view end = text.substr(text.size() - num_bytes);

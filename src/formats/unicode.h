@@ -20,6 +20,9 @@ char32_t FirstCharacter(std::string_view text);
 // The character that `text` ends with; empty where its last bytes are none.
 std::string_view LastCharacter(std::string_view text);
 
+// The bytes of the grapheme cluster that `text` begins with, which must be UTF-8 and not empty.
+size_t GraphemeBytes(std::string_view text);
+
 void AppendUtf8(char32_t character, std::string& text);
 
 enum class UnicodeForm { kNfc, kNfd, kNfkc, kNfkd };

@@ -24,6 +24,12 @@ struct Utf8Unit {
 // Source: The Unicode Standard, table 3-7 and "U+FFFD Substitution of Maximal Subparts".
 Utf8Unit NextUtf8(std::string_view bytes);
 
+// The bytes of the character that the non-empty `bytes` begin with, or 1 if they begin with none.
+inline size_t CharacterBytes(std::string_view bytes) {
+  const Utf8Unit unit = NextUtf8(bytes);
+  return unit.kind == Utf8Kind::kCharacter ? unit.num_bytes : 1;
+}
+
 bool IsUtf8(std::string_view bytes);
 
 // Calls `on_text` for each longest stretch of UTF-8 and `on_byte` for each byte that belongs to

@@ -64,6 +64,13 @@ void Vocabulary::AddPiece(int32_t id) {
   if (short_characters_[number] == kNoToken) short_characters_[number] = id;
 }
 
+bool Vocabulary::AppendByteTokens(std::string_view bytes, std::vector<int32_t>& ids) const {
+  const auto has_token = [&](char byte) { return ByteToken(byte) != kNoToken; };
+  if (!std::ranges::all_of(bytes, has_token)) return false;
+  for (const char byte : bytes) ids.push_back(ByteToken(byte));
+  return true;
+}
+
 int32_t Vocabulary::Find(std::string_view piece) const {
   if (piece.size() > longest_piece_) return kNoToken;
   return by_piece_.Find(pieces_, piece);

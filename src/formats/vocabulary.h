@@ -44,6 +44,9 @@ class Vocabulary {
   // The token of kind kByte for this byte, or kNoToken.
   int32_t ByteToken(char byte) const { return byte_tokens_[static_cast<uint8_t>(byte)]; }
 
+  // Appends the tokens of `bytes`. False, and nothing is appended, where one of them has none.
+  bool AppendByteTokens(std::string_view bytes, std::vector<int32_t>& ids) const;
+
  private:
   explicit Vocabulary(size_t num_tokens);
 

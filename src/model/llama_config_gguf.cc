@@ -48,7 +48,7 @@ Status CheckAtMost(const GgufFile& file, std::string_view key, int64_t most) {
 // One file of several: its tensors are some of the model's, and only the first has the metadata.
 Status CheckNotSplit(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(const auto count, file.FindInt("split.count"));
-  if (count.value_or(1) <= 1) return {};
+  if (count.value_or(1) <= file.num_parts()) return {};
   KVICK_ASSIGN_OR_RETURN(const auto index, file.FindInt("split.no"));
   return Fail(ErrorCode::kUnsupported,
               "{}: expected a whole model, got part {} of {}: merge the parts with llama.cpp's "

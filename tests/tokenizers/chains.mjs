@@ -1,6 +1,8 @@
 // The steps of well-known families of tokenizers, as their tokenizer.json files have them, over the
 // vocabularies of vocabularies.mjs.
 
+import { smallCharsmap } from './charsmap.mjs';
+
 const marker = '\u2581';
 const split = (regex, behavior = 'Isolated', invert = false) => ({
   type: 'Split', pattern: { Regex: regex }, behavior, invert,
@@ -23,6 +25,12 @@ const prefixed = (bos) => ({
   pair: [{ SpecialToken: { id: bos, type_id: 0 } }, { Sequence: { id: 'A', type_id: 0 } },
          { Sequence: { id: 'B', type_id: 1 } }],
   special_tokens: { [bos]: { id: bos, ids: [], tokens: [bos] } },  // record.mjs puts the id
+});
+const inSequence = (...normalizers) => ({ type: 'Sequence', normalizers });
+const markerDecoder = (keepsLeadingSpace) => ({
+  type: 'Sequence',
+  decoders: [replace(marker, ' '), { type: 'ByteFallback' }, { type: 'Fuse' },
+             ...(keepsLeadingSpace ? [] : [{ type: 'Strip', content: ' ', start: 1, stop: 0 }])],
 });
 const byteLevelPost = { type: 'ByteLevel', add_prefix_space: true, trim_offsets: false, use_regex: true };
 
@@ -87,17 +95,25 @@ const markerChain = (steps) => ({
   pre_tokenizer: null,
   post_processor: prefixed('<s>'),
   ...steps,
-  decoder: {
-    type: 'Sequence',
-    decoders: [replace(marker, ' '), { type: 'ByteFallback' }, { type: 'Fuse' },
-               ...(steps.keepsLeadingSpace ? [] : [{ type: 'Strip', content: ' ', start: 1, stop: 0 }])],
-  },
+  decoder: markerDecoder(steps.keepsLeadingSpace),
   keepsLeadingSpace: undefined,
   model: {
     dropout: null, unk_token: '<unk>', continuing_subword_prefix: null, end_of_word_suffix: null,
     fuse_unk: true, byte_fallback: true, ignore_merges: false, ...steps.model,
   },
 });
+const unigramChain = (steps) => ({
+  vocabulary: 'unigram',
+  added_tokens: [control('<unk>'), control('<s>'), control('</s>')],
+  normalizer: null,
+  pre_tokenizer: metaspace('always', true),
+  post_processor: prefixed('<s>'),
+  decoder: metaspace('always', true),
+  ...steps,
+  model: { type: 'Unigram', unk_id: 0, byte_fallback: false, ...steps.model },
+});
+const replaceRegex = (from, to) => ({ type: 'Replace', pattern: { Regex: from }, content: to });
+const precompiled = { type: 'Precompiled', precompiled_charsmap: smallCharsmap };
 const prepend = {
   type: 'Sequence', normalizers: [{ type: 'Prepend', prepend: marker }, replace(' ', marker)],
 };
@@ -183,6 +199,28 @@ export const chains = {
   'gemma-3': gemma({
     added_tokens: [...gemmaControls, '<start_of_image>'].map((token) => control(token)).concat(gemmaRuns),
     pre_tokenizer: splitString(' ', 'MergedWithPrevious'),
+  }),
+  t5: unigramChain({
+    added_tokens: [control('<unk>'), control('</s>'),
+                   ...[0, 1, 2].map((n) => control(`<extra_id_${n}>`, { rstrip: n === 1 }))],
+    normalizer: inSequence(precompiled, { type: 'Strip', strip_left: false, strip_right: true },
+                           replaceRegex(' {2,}', marker)),
+    post_processor: {
+      type: 'TemplateProcessing',
+      single: [{ Sequence: { id: 'A', type_id: 0 } }, { SpecialToken: { id: '</s>', type_id: 0 } }],
+      pair: [{ Sequence: { id: 'A', type_id: 0 } }, { Sequence: { id: 'B', type_id: 1 } }],
+      special_tokens: { '</s>': { id: '</s>', ids: [], tokens: ['</s>'] } },
+    },
+  }),
+  'xlm-roberta': unigramChain({
+    normalizer: inSequence(precompiled, replaceRegex(' {2,}', ' ')),
+    pre_tokenizer: inOrder({ type: 'WhitespaceSplit' }, metaspace('always', true)),
+  }),
+  'llama-unigram': unigramChain({
+    normalizer: inSequence({ type: 'Prepend', prepend: marker }, replace(' ', marker)),
+    pre_tokenizer: null,
+    decoder: markerDecoder(false),
+    model: { byte_fallback: true },
   }),
   'phi-3': markerChain({
     added_tokens: [

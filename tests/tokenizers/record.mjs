@@ -10,16 +10,27 @@ import tokenizers from 'tokenizers';
 
 import { chains, flagChains, flagNames, flagTokens } from './chains.mjs';
 import { flagStrings, strings } from './strings.mjs';
-import { byteLevelVocabulary, spaceMarkerVocabulary } from './vocabularies.mjs';
+import { byteLevelVocabulary, spaceMarkerVocabulary, unigramVocabulary } from './vocabularies.mjs';
 
 const vocabularies = {
   byte_level: byteLevelVocabulary(strings, 500),
   space_markers: spaceMarkerVocabulary(strings, 400),
+  unigram: unigramVocabulary(strings, 400),
 };
+
+// The part of the model that the vocabulary is.
+function modelOf({ vocab, merges, scores }) {
+  return scores ? { vocab: scores } : { vocab, merges };
+}
+
+// Token ids by their pieces.
+function idsOf({ vocab, scores }) {
+  return vocab ?? Object.fromEntries(scores.map(([piece], id) => [piece, id]));
+}
 
 // tokenizer.json without vocabulary and merges, which many chains share.
 function buildSteps(chain) {
-  const { vocab } = vocabularies[chain.vocabulary];
+  const vocab = idsOf(vocabularies[chain.vocabulary]);
   let numTokens = Object.keys(vocab).length;
   const added_tokens = chain.added_tokens.map((token) => ({
     id: vocab[token.content] ?? numTokens++,
@@ -42,7 +53,7 @@ function buildSteps(chain) {
 
 const load = (chain, steps) =>
   tokenizers.Tokenizer.fromString(
-    JSON.stringify({ ...steps, model: { ...steps.model, ...vocabularies[chain.vocabulary] } }));
+    JSON.stringify({ ...steps, model: { ...steps.model, ...modelOf(vocabularies[chain.vocabulary]) } }));
 
 const encode = async (tokenizer, text) =>
   (await tokenizer.encode(text, null, { addSpecialTokens: true })).getIds();
@@ -110,10 +121,11 @@ function format(value, depth = 0) {
 
 async function recordAll() {
   const files = { 'strings.json': { strings, flag_strings: flagStrings } };
-  for (const [name, { vocab, merges }] of Object.entries(vocabularies)) {
+  for (const [name, vocabulary] of Object.entries(vocabularies)) {
     const pieces = [];
-    for (const [piece, id] of Object.entries(vocab)) pieces[id] = piece;
-    files[`vocabulary-${name}.json`] = { pieces, merges };
+    for (const [piece, id] of Object.entries(idsOf(vocabulary))) pieces[id] = piece;
+    const { merges, scores } = vocabulary;
+    files[`vocabulary-${name}.json`] = merges ? { pieces, merges } : { pieces, scores: scores.map(([, score]) => score) };
   }
   for (const [name, chain] of Object.entries(chains)) {
     files[`chain-${name}.json`] = await recordChain(chain);

@@ -1,4 +1,4 @@
-// Two small vocabularies with merges, trained on the strings of the test. Nothing is split before
+// Small vocabularies with merges or scores, trained on the strings of the test. Nothing is split before
 // training, so merges cross the borders of words: a word border in the wrong place changes ids.
 
 function byteSpellings() {
@@ -79,4 +79,18 @@ export function spaceMarkerVocabulary(texts, numMerges) {
   }
   const known = marked.map((text) => text.filter((character) => character in vocab));
   return train(vocab, known, numMerges);
+}
+
+// Pieces of the other vocabulary with scores, for Unigram. Many are equal, and sums of some are
+// equal to the score of another: ties decide. Byte pieces count as pieces like others.
+export function unigramVocabulary(texts, numMerges) {
+  const { vocab } = spaceMarkerVocabulary(texts, numMerges);
+  const isByte = (piece) => /^<0x..>$/.test(piece);
+  return {
+    scores: Object.entries(vocab).map(([piece, id]) => {
+      if (id < 3) return [piece, 0];
+      if (isByte(piece)) return [piece, -15.25];
+      return [piece, -2 * [...piece].length - (id * 7919 % 5) / 4 - (id % 7 === 0 ? 0.1 : 0)];
+    }),
+  };
 }
