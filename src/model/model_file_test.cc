@@ -201,7 +201,7 @@ TEST(Model, OpensWithoutATokenizerThatItCanRead) {
   testing::WriteTinyFolder(folder);
   const auto open = [&] { return Model::Open(folder.path()).value(); };
   EXPECT_EQ(open()->tokenizer_status().error().code, ErrorCode::kNotFound);
-  WriteFile(folder / "tokenizer.json", R"({"model": {"type": "Unigram", "vocab": []}})");
+  WriteFile(folder / "tokenizer.json", R"({"model": {"type": "WordLevel", "vocab": {}}})");
   const auto unsupported = open();
   EXPECT_FALSE(unsupported->has_tokenizer());
   const Error error = unsupported->tokenizer_status().error();
