@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "base/checked_math.h"
-#include "base/dtype.h"
 #include "base/memory.h"
 #include "bench_util.h"
 #include "ops/linear.h"
+#include "quant/random_weights.h"
 
 namespace kvick {
 namespace {
@@ -14,15 +14,15 @@ namespace {
 constexpr int64_t kWidth = 4096;
 constexpr int64_t kWeightBytes = int64_t{256} << 20;
 
-template <DType kType>
+template <WeightType kType>
 void BM_Linear(benchmark::State& state) {
   const Exec exec = BenchExec();
   const int64_t num_tokens = state.range(0);
-  const int64_t matrix_bytes = kWidth * *DTypeRowBytes(kType, kWidth);
+  const int64_t matrix_bytes = kWidth * *WeightBytes(kType, kWidth);
   const int64_t num_matrices = CeilDiv(kWeightBytes, matrix_bytes);
   const MappedRegion weights =
       MappedRegion::Create(num_matrices * matrix_bytes, Backing::kUpFront).value();
-  RandomNumbers{kType, num_matrices * kWidth * kWidth, 1.0 / 64, 1, exec.num_threads}.WriteTo(
+  RandomWeights{kType, num_matrices * kWidth * kWidth, 1.0 / 64, 1, exec.num_threads}.WriteTo(
       weights.data());
   const std::vector<float> x = RandomFloats(num_tokens * kWidth);
   std::vector<float> y(x.size());
@@ -43,10 +43,10 @@ void Sizes(benchmark::internal::Benchmark* bench) {
   bench->ArgName("tokens")->Arg(1)->Arg(4)->Arg(16)->Arg(512);
   bench->UseRealTime()->Unit(benchmark::kMicrosecond);
 }
-BENCHMARK_TEMPLATE(BM_Linear, DType::kBF16)->Apply(Sizes);
-BENCHMARK_TEMPLATE(BM_Linear, DType::kF16)->Apply(Sizes);
-BENCHMARK_TEMPLATE(BM_Linear, DType::kF32)->Apply(Sizes);
-BENCHMARK_TEMPLATE(BM_Linear, DType::kQ8_0)->Apply(Sizes);
+BENCHMARK_TEMPLATE(BM_Linear, WeightType::kBF16)->Apply(Sizes);
+BENCHMARK_TEMPLATE(BM_Linear, WeightType::kF16)->Apply(Sizes);
+BENCHMARK_TEMPLATE(BM_Linear, WeightType::kF32)->Apply(Sizes);
+BENCHMARK_TEMPLATE(BM_Linear, WeightType::kQ8_0)->Apply(Sizes);
 
 }  // namespace
 }  // namespace kvick

@@ -15,7 +15,7 @@ endfunction()
 
 kvick_install_component(attention kvick_base kvick_cache kvick_attention)
 if(KVICK_BUILD_ENGINE)
-  kvick_install_component(engine kvick_ops kvick_formats kvick_model kvick_engine)
+  kvick_install_component(engine kvick_quant kvick_ops kvick_formats kvick_model kvick_engine)
   list(APPEND package_files "${PROJECT_SOURCE_DIR}/cmake/FindOniguruma.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/Findutf8proc.cmake")
 endif()

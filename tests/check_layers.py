@@ -15,12 +15,13 @@ ARROWS = {
     "base": set(),
     "cache": {"base"},
     "attention": {"cache", "base"},
-    "measure": {"base"},
-    "ops": {"base"},
-    "formats": {"base"},
-    "model": {"attention", "ops", "cache", "formats", "base"},
+    "quant": {"base"},
+    "measure": {"quant", "base"},
+    "ops": {"quant", "base"},
+    "formats": {"quant", "base"},
+    "model": {"attention", "ops", "cache", "formats", "quant", "base"},
     "engine": {"model", "cache", "formats", "ops", "base"},
-    "prove": {"engine", "model", "attention", "cache", "formats", "ops", "measure", "base"},
+    "prove": {"engine", "model", "attention", "cache", "formats", "ops", "measure", "quant", "base"},
 }
 PUBLIC_HEADERS = {
     "status": "base",

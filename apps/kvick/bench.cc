@@ -42,9 +42,11 @@ CLI::Option* AddGeometryOption(CLI::App& app, std::string& name) {
 }
 
 CLI::Option* AddWeightTypeOption(CLI::App& app, std::string& name) {
-  return app.add_option("--type", name, "number type of the weights")
+  std::vector<std::string> names;
+  for (const WeightFormat& format : AllWeightFormats()) names.emplace_back(format.name);
+  return app.add_option("--type", name, "format of the weights")
       ->type_name("TYPE")
-      ->transform(OneOf({"bf16", "f16", "f32", "q8_0"}))
+      ->transform(OneOf(std::move(names)))
       ->capture_default_str();
 }
 
@@ -55,8 +57,14 @@ CLI::Option* AddCacheTypeOption(CLI::App& app, std::string& name) {
       ->capture_default_str();
 }
 
+WeightType ParseWeightType(std::string_view name) {
+  const WeightFormat* format = FindWeightFormat(name);
+  KVICK_CHECK(format != nullptr);
+  return format->type;
+}
+
 DType ParseDType(std::string_view name) {
-  for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32, DType::kQ8_0}) {
+  for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
     if (DTypeName(dtype) == name) return dtype;
   }
   KVICK_CHECK(false && "no such number type");

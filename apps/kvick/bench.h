@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "kvick/exec.h"
 #include "kvick/tensor.h"
+#include "quant/weight_format.h"
 
 // The options that the verbs of `kvick bench` share. Each verb checks the results of what it
 // measures before it measures the time, goes through more data than the caches hold, and prints
@@ -37,11 +38,13 @@ struct BenchOptions {
 CLI::Option* AddStrictFlag(CLI::App& app, bool& strict);
 // --geometry: the name of a known model.
 CLI::Option* AddGeometryOption(CLI::App& app, std::string& name);
-// --type: of weights, "bf16", "f16", "f32" or "q8_0".
+// --type: the name of a weight format.
 CLI::Option* AddWeightTypeOption(CLI::App& app, std::string& name);
 // -ctk: of the cache, "bf16", "f16" or "f32".
 CLI::Option* AddCacheTypeOption(CLI::App& app, std::string& name);
 
+// REQUIRES: the name of a WeightFormat.
+WeightType ParseWeightType(std::string_view name);
 // REQUIRES: a DTypeName.
 DType ParseDType(std::string_view name);
 

@@ -11,7 +11,6 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
-#include "base/dtype.h"
 #include "base/memory.h"
 #include "base/random_numbers.h"
 #include "bench_data.h"
@@ -20,6 +19,7 @@
 #include "ops/linear.h"
 #include "ops/ops_ref.h"
 #include "options.h"
+#include "quant/random_weights.h"
 
 namespace kvick::cli {
 namespace {
@@ -55,7 +55,7 @@ class LinearBench {
   void Fill(int64_t max_tokens);
 
   Exec exec_;
-  DType dtype_ = DType::kF32;
+  WeightType type_ = WeightType::kF32;
   int64_t num_rows_ = 0, num_cols_ = 0;
   int64_t num_matrices_ = 0;
   int64_t matrix_bytes_ = 0;
@@ -71,13 +71,13 @@ Result<std::unique_ptr<LinearBench>> LinearBench::Create(const LinearOptions& op
                                                          const BenchSetup& setup) {
   std::unique_ptr<LinearBench> bench(new LinearBench());
   bench->exec_ = setup.exec;
-  bench->dtype_ = ParseDType(options.type);
+  bench->type_ = ParseWeightType(options.type);
   bench->num_rows_ = options.num_rows;
   bench->num_cols_ = options.num_cols;
-  const auto row_bytes = DTypeRowBytes(bench->dtype_, options.num_cols);
+  const auto row_bytes = WeightBytes(bench->type_, options.num_cols);
   if (!row_bytes) {
-    return Fail(ErrorCode::kInvalidArgument, "--cols: expected a multiple of {} for q8_0, got {}",
-                kQ8BlockWeights, options.num_cols);
+    return Fail(ErrorCode::kInvalidArgument, "--cols: expected a multiple of {} for {}, got {}",
+                FormatOf(bench->type_).block_elements, options.type, options.num_cols);
   }
   bench->matrix_bytes_ = options.num_rows * *row_bytes;
   bench->matrix_stride_ = RoundUp(bench->matrix_bytes_, kAlignment);
@@ -89,7 +89,7 @@ Result<std::unique_ptr<LinearBench>> LinearBench::Create(const LinearOptions& op
 }
 
 Status LinearBench::Allocate(int64_t max_tokens) {
-  scratch_bytes_ = LinearScratchBytes(exec_, dtype_, max_tokens, num_cols_);
+  scratch_bytes_ = LinearScratchBytes(exec_, type_, max_tokens, num_cols_);
   constexpr int64_t kFloatBytes = sizeof(float);
   const std::pair<MappedRegion*, int64_t> regions[] = {
       {&weights_, num_matrices_ * matrix_stride_},
@@ -103,8 +103,8 @@ Status LinearBench::Allocate(int64_t max_tokens) {
 }
 
 void LinearBench::Fill(int64_t max_tokens) {
-  RandomNumbers numbers{dtype_, num_rows_ * num_cols_,
-                        1 / std::sqrt(static_cast<double>(num_cols_)), 0, exec_.num_threads};
+  RandomWeights numbers{type_, num_rows_ * num_cols_, 1 / std::sqrt(static_cast<double>(num_cols_)),
+                        0, exec_.num_threads};
   for (int64_t i = 0; i < num_matrices_; ++i) {
     numbers.seed = static_cast<uint32_t>(i);
     numbers.WriteTo(weights_.data() + i * matrix_stride_);
@@ -113,7 +113,7 @@ void LinearBench::Fill(int64_t max_tokens) {
 }
 
 MatrixView LinearBench::matrix(int64_t index) const {
-  return {weights_.data() + index * matrix_stride_, dtype_, num_rows_, num_cols_};
+  return {weights_.data() + index * matrix_stride_, type_, num_rows_, num_cols_};
 }
 
 void LinearBench::Run(const MatrixView& w, int64_t num_tokens) {
@@ -129,12 +129,12 @@ Status LinearBench::Check(int64_t num_tokens) {
   const MatrixView w = matrix(0);
   Run(w, num_tokens);
   const int64_t num_checked = std::min<int64_t>(32, num_rows_);
-  const double x_error = dtype_ == DType::kBF16 ? 0x1p-8 : 0.0;
+  const double x_error = type_ == WeightType::kBF16 ? 0x1p-8 : 0.0;
   const double bound = 10 * (0x1p-24 + x_error / std::sqrt(static_cast<double>(num_cols_)));
   std::vector<double> expected(static_cast<size_t>(num_tokens * num_checked)), magnitude = expected;
   for (const int64_t first : {int64_t{0}, (num_rows_ - num_checked) / 2, num_rows_ - num_checked}) {
     MatrixView rows = w;
-    rows.data += first * *DTypeRowBytes(dtype_, num_cols_);
+    rows.data += first * RowBytes(w);
     rows.num_rows = num_checked;
     LinearRef({rows, nullptr, x(), num_tokens}, expected.data(), magnitude.data());
     for (int64_t i = 0; i < num_tokens * num_checked; ++i) {
@@ -163,7 +163,7 @@ Contender LinearBench::Timed(int64_t num_tokens) {
 BenchWork LinearBench::Work(int64_t num_tokens) const {
   const double num_weights = static_cast<double>(num_rows_) * static_cast<double>(num_cols_);
   return {static_cast<double>(matrix_bytes_),
-          {{WeightMultiplication(exec_.isa, dtype_),
+          {{WeightMultiplication(exec_.isa, type_),
             2 * static_cast<double>(num_tokens) * num_weights}}};
 }
 

@@ -51,9 +51,9 @@ struct WeightCounts {
 WeightCounts CountWeights(const ModelWeights& weights, Isa isa) {
   WeightCounts counts;
   const auto add = [&](const MatrixView& w, std::map<Multiplication, double>& elements) {
-    elements[WeightMultiplication(isa, w.dtype)] +=
+    elements[WeightMultiplication(isa, w.type)] +=
         static_cast<double>(w.num_rows) * static_cast<double>(w.num_cols);
-    counts.bytes += static_cast<double>(w.num_rows * *DTypeRowBytes(w.dtype, w.num_cols));
+    counts.bytes += static_cast<double>(w.num_rows * RowBytes(w));
   };
   for (const LayerWeights& layer : weights.layers) {
     for (const MatrixView* w :

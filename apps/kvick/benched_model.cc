@@ -40,7 +40,7 @@ Result<BenchedModel> BenchedModel::Create(const BenchedModelOptions& options, in
   config.max_positions = known.max_positions;
   config.tie_word_embeddings = known.tie_word_embeddings;
   KVICK_ASSIGN_OR_RETURN(model.random_,
-                         RandomModel::Create(config, ParseDType(options.type), num_threads));
+                         RandomModel::Create(config, ParseWeightType(options.type), num_threads));
   return model;
 }
 

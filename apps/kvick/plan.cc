@@ -69,7 +69,7 @@ PlannedModel FromNumbers(const KnownModel& model, DType weight_dtype) {
   planned.info.head_dim = model.head_dim;
   planned.info.vocab_size = model.vocab_size;
   planned.info.max_positions = model.max_positions;
-  planned.info.weight_dtype = weight_dtype;
+  planned.info.weight_format = std::string(DTypeName(weight_dtype));
   planned.weight_bytes =
       NumWeights(planned.info, model.tie_word_embeddings) * DTypeBytes(weight_dtype);
   return planned;

@@ -36,7 +36,6 @@ struct KvLayout {
   int64_t block_stride = 0;  ///< also the size of a block
 
   // Errors  invalid_argument: a number is not positive;
-  //         dtype is not f32, f16 or bf16;
   //         a block is larger than 2^62 bytes
   static Result<KvLayout> Create(const KvConfig& config);
 

@@ -28,8 +28,8 @@ struct ModelInfo {
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
   int64_t vocab_size = 0;
-  int64_t max_positions = 0;         ///< tokens
-  DType weight_dtype = DType::kF32;  ///< of the attention matrices
+  int64_t max_positions = 0;          ///< tokens
+  std::string weight_format = "f32";  ///< of the attention matrices
   std::optional<int32_t> bos_id;
   // Any of them ends a completion. Ascending, all in the vocabulary.
   std::vector<int32_t> eos_ids;
@@ -37,9 +37,7 @@ struct ModelInfo {
   // The configuration of a cache for this model, in `dtype`. The caller sets its blocks and memory.
   KvConfig KvGeometry(DType dtype) const;
   // The default type of a cache: that of the weights, or bf16 where they are quantized.
-  DType DefaultKvDType() const {
-    return weight_dtype == DType::kQ8_0 ? DType::kBF16 : weight_dtype;
-  }
+  DType DefaultKvDType() const;
 };
 
 struct TextOptions {

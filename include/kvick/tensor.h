@@ -9,18 +9,17 @@
 
 namespace kvick {
 
-// Number formats of weights and caches.
+// Number types of tensors and caches. Weights may also be quantized (docs/formats.md).
 enum class DType {
   kF32,
   kF16,   ///< IEEE binary16
   kBF16,  ///< the upper half of an f32
-  kQ8_0,  ///< blocks of 32 weights: one f16 scale, then 32 int8 (34 bytes). Weights only
 };
 
-// "f32", "f16", "bf16", "q8_0".
+// "f32", "f16", "bf16".
 std::string_view DTypeName(DType dtype);
 
-// Bytes of one element: 4, 2 or 2. REQUIRES: dtype is not kQ8_0, which has no single elements.
+// Bytes of one element: 4, 2 or 2.
 int64_t DTypeBytes(DType dtype);
 
 // A typed, strided view of memory, which it does not own.

@@ -287,10 +287,6 @@ Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& conf
                 "attention: head_dim: expected an even number from 2 to {}, got {}", kMaxHeadDim,
                 config.head_dim);
   }
-  if (config.dtype == DType::kQ8_0) {
-    return Fail(ErrorCode::kInvalidArgument, "attention: dtype: expected bf16, f16 or f32, got {}",
-                DTypeName(config.dtype));
-  }
   if (!std::isfinite(config.scale)) {
     return Fail(ErrorCode::kInvalidArgument, "attention: scale: expected a finite number, got {}",
                 config.scale);

@@ -169,9 +169,6 @@ TEST(Attention, RefusesWhatCannotBe) {
   bad = good;
   bad.exec.isa = "mmx";
   EXPECT_EQ(code(bad), ErrorCode::kInvalidArgument);
-  bad = good;
-  bad.dtype = DType::kQ8_0;
-  EXPECT_EQ(code(bad), ErrorCode::kInvalidArgument);
 }
 
 TEST(Attention, RunHoldsShapesAndViewsToTheConfig) {

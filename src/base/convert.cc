@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "base/check.h"
 #include "base/dtype.h"
 #include "base/highway_targets.h"
 
@@ -73,21 +72,11 @@ uint16_t Load16(const std::byte* data) {
   return bits;
 }
 
-void Q8ToF32(const std::byte* src, int64_t n, float* dst) {
-  for (int64_t i = 0; i < n; i += kQ8BlockWeights, src += kQ8BlockBytes) {
-    const float scale = F16ToF32(Load16(src));
-    const auto* quants = reinterpret_cast<const int8_t*>(src + sizeof(uint16_t));
-    for (int64_t j = 0; j < kQ8BlockWeights; ++j)
-      dst[i + j] = scale * static_cast<float>(quants[j]);
-  }
-}
-
 }  // namespace
 
 void ConvertFromF32(DType dtype, const float* src, int64_t n, void* dst) {
   static const auto to_bf16 = KVICK_FOR_ISA(BestIsa(), ToBF16);
   static const auto to_f16 = KVICK_FOR_ISA(BestIsa(), ToF16);
-  KVICK_CHECK(dtype != DType::kQ8_0);
   if (dtype == DType::kF32) {
     std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(float));
     return;
@@ -110,10 +99,6 @@ void ConvertToF32(DType dtype, const void* src, int64_t n, float* dst) {
     case DType::kBF16:
       for (int64_t i = bf16_vectors(bytes, n, dst); i < n; ++i)
         dst[i] = BF16ToF32(Load16(bytes + 2 * i));
-      return;
-    case DType::kQ8_0:
-      KVICK_CHECK(n % kQ8BlockWeights == 0);
-      Q8ToF32(bytes, n, dst);
       return;
   }
 }

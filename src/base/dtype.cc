@@ -1,10 +1,5 @@
 #include "base/dtype.h"
 
-#include <cstring>
-
-#include "base/check.h"
-#include "base/checked_math.h"
-
 namespace kvick {
 
 std::string_view DTypeName(DType dtype) {
@@ -15,22 +10,11 @@ std::string_view DTypeName(DType dtype) {
       return "f16";
     case DType::kBF16:
       return "bf16";
-    case DType::kQ8_0:
-      return "q8_0";
   }
   return "unknown";
 }
 
-int64_t DTypeBytes(DType dtype) {
-  KVICK_CHECK(dtype != DType::kQ8_0);
-  return dtype == DType::kF32 ? 4 : 2;
-}
-
-std::optional<int64_t> DTypeRowBytes(DType dtype, int64_t num_elements) {
-  if (dtype != DType::kQ8_0) return CheckedProduct({num_elements, DTypeBytes(dtype)});
-  if (num_elements % kQ8BlockWeights != 0) return std::nullopt;
-  return CheckedProduct({num_elements / kQ8BlockWeights, kQ8BlockBytes});
-}
+int64_t DTypeBytes(DType dtype) { return dtype == DType::kF32 ? 4 : 2; }
 
 float F16ToF32(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;

@@ -3,18 +3,10 @@
 
 #include <bit>
 #include <cstdint>
-#include <optional>
 
 #include "kvick/tensor.h"
 
 namespace kvick {
-
-inline constexpr int64_t kQ8BlockWeights = 32;
-inline constexpr int64_t kQ8BlockBytes = 34;  // f16 scale + 32 x int8
-
-// Bytes of `num_elements` consecutive elements, or nullopt where the type's blocks do not divide
-// the number or the product overflows.
-std::optional<int64_t> DTypeRowBytes(DType dtype, int64_t num_elements);
 
 inline float BF16ToF32(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
@@ -32,12 +24,11 @@ float F16ToF32(uint16_t bits);
 // To nearest, ties to even; too large becomes infinity. NaN stays NaN (quiet); denormals are kept.
 uint16_t F32ToF16(float value);
 
-// dst[i] = value of src[i] in `dtype`, for i in [0, n). REQUIRES: dtype is f32, f16 or bf16.
+// dst[i] = value of src[i] in `dtype`, for i in [0, n).
 // The result is the correctly rounded one, whatever instructions the machine has.
 void ConvertFromF32(DType dtype, const float* src, int64_t n, void* dst);
 
-// dst[i] = src[i], exactly. Q8_0 is multiplied out: scale * int8 is exact in f32.
-// `src` may have any alignment. REQUIRES: for kQ8_0, n is a multiple of 32.
+// dst[i] = src[i], exactly. `src` may have any alignment.
 void ConvertToF32(DType dtype, const void* src, int64_t n, float* dst);
 
 }  // namespace kvick

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 namespace kvick {
 namespace {
@@ -55,24 +54,6 @@ TEST(DType, OverflowBecomesInfinity) {
   EXPECT_EQ(F32ToF16(65520.0f), 0x7c00u);
   EXPECT_EQ(F32ToF16(-1e30f), 0xfc00u);
   EXPECT_EQ(F32ToBF16(std::numeric_limits<float>::max()), 0x7f80u);
-}
-
-TEST(DType, RowBytes) {
-  EXPECT_EQ(DTypeRowBytes(DType::kF32, 3), 12);
-  EXPECT_EQ(DTypeRowBytes(DType::kQ8_0, 64), 68);
-  EXPECT_EQ(DTypeRowBytes(DType::kQ8_0, 33), std::nullopt);
-  EXPECT_EQ(DTypeRowBytes(DType::kF32, std::numeric_limits<int64_t>::max() / 2), std::nullopt);
-}
-
-TEST(DType, Q8IsMultipliedOutExactly) {
-  std::vector<std::byte> block(kQ8BlockBytes);
-  block[0] = std::byte{0x00};
-  block[1] = std::byte{0x38};  // f16 0.5
-  for (int i = 0; i < 32; ++i)
-    block[2 + i] = static_cast<std::byte>(static_cast<int8_t>(i * 8 - 128));
-  std::vector<float> values(32);
-  ConvertToF32(DType::kQ8_0, block.data(), 32, values.data());
-  for (int i = 0; i < 32; ++i) EXPECT_EQ(values[i], 0.5f * (i * 8 - 128));
 }
 
 }  // namespace

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "base/check.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/threads.h"
@@ -21,29 +19,16 @@ uint32_t Mix(uint32_t x) {
   return x ^ (x >> 16);
 }
 
-void WriteQ8(uint32_t state, int64_t num, double deviation, std::byte* dst) {
-  constexpr double kDeviationOfBytes = 73.9;  // of a uniform int8: 256 / sqrt(12)
-  const uint16_t scale = F32ToF16(static_cast<float>(deviation / kDeviationOfBytes));
-  for (int64_t i = 0; i < num; i += kQ8BlockWeights, dst += kQ8BlockBytes) {
-    std::memcpy(dst, &scale, sizeof(scale));
-    for (int64_t j = 0; j < kQ8BlockWeights; ++j) {
-      dst[2 + j] = static_cast<std::byte>(Mix(state + static_cast<uint32_t>(i + j)) >> 24);
-    }
-  }
-}
-
 }  // namespace
 
 void RandomNumbers::WriteTo(std::byte* dst) const {
-  KVICK_CHECK(DTypeRowBytes(dtype, num_elements).has_value());
   // A number below 2^31 in magnitude, times this, is uniform in sqrt(3) * [-deviation, deviation).
   const auto scale = static_cast<float>(deviation * std::sqrt(3.0) * 0x1p-31);
   ParallelFor(num_threads, CeilDiv(num_elements, kTaskElements), [&](int64_t task, int) {
     const int64_t begin = task * kTaskElements;
     const int64_t end = std::min(begin + kTaskElements, num_elements);
     const uint32_t state = Mix(Mix(seed) + static_cast<uint32_t>(task));
-    std::byte* out = dst + *DTypeRowBytes(dtype, begin);
-    if (dtype == DType::kQ8_0) return WriteQ8(state, end - begin, deviation, out);
+    std::byte* out = dst + begin * DTypeBytes(dtype);
     float values[512];
     for (int64_t i = begin; i < end; i += 512) {
       const int64_t num = std::min<int64_t>(512, end - i);

@@ -12,12 +12,12 @@ namespace kvick {
 // long. Uniform, of mean 0, the same for a seed on any number of threads.
 struct RandomNumbers {
   DType dtype = DType::kF32;
-  int64_t num_elements = 0;  // a multiple of 32 for kQ8_0
-  double deviation = 1;      // standard
+  int64_t num_elements = 0;
+  double deviation = 1;  // standard
   uint32_t seed = 1;
   int num_threads = 1;
 
-  // Writes DTypeRowBytes(dtype, num_elements) bytes. `dst` is aligned to the element size.
+  // Writes num_elements * DTypeBytes(dtype) bytes. `dst` is aligned to the element size.
   void WriteTo(std::byte* dst) const;
 };
 

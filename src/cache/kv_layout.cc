@@ -29,10 +29,6 @@ Result<KvLayout> KvLayout::Create(const KvConfig& config) {
   KVICK_RETURN_IF_ERROR(CheckPositive("num_kv_heads", config.num_kv_heads));
   KVICK_RETURN_IF_ERROR(CheckPositive("head_dim", config.head_dim));
   KVICK_RETURN_IF_ERROR(CheckPositive("block_tokens", config.block_tokens));
-  if (config.dtype == DType::kQ8_0) {
-    return Fail(ErrorCode::kInvalidArgument, "kv cache: dtype: expected bf16, f16 or f32, got {}",
-                DTypeName(config.dtype));
-  }
   const auto block_bytes =
       CheckedProduct({2, config.num_layers, config.num_kv_heads, config.head_dim,
                       config.block_tokens, DTypeBytes(config.dtype)});

@@ -67,7 +67,6 @@ TEST(KvLayout, RefusesNumbersThatCannotBe) {
   EXPECT_EQ(code([](KvConfig& c) { c.head_dim = 0; }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code([](KvConfig& c) { c.block_tokens = 0; }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code([](KvConfig& c) { c.block_tokens = kHuge; }), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(code([](KvConfig& c) { c.dtype = DType::kQ8_0; }), ErrorCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ ModelInfo SmallInfo() {
   info.num_kv_heads = 1;
   info.head_dim = 8;
   info.max_positions = 1000;
-  info.weight_dtype = DType::kBF16;
+  info.weight_format = "bf16";
   return info;
 }
 

@@ -124,13 +124,13 @@ Result<PlacedTensor> ReadTensor(ByteReader& reader) {
   tensor.info.name = name;
   KVICK_ASSIGN_OR_RETURN(tensor.info.shape, ReadShape(reader, label));
   KVICK_ASSIGN_OR_RETURN(const auto type_id, reader.Read<uint32_t>("the type of a tensor"));
-  const GgufTensorType* type = FindGgufTensorType(type_id);
-  if (type == nullptr) {
+  const auto type = FindGgufTensorType(type_id);
+  if (!type) {
     return Fail(ErrorCode::kUnsupported, "{}: expected the number of a ggml type, got {}", label,
                 type_id);
   }
   tensor.info.type_name = type->name;
-  tensor.info.dtype = type->dtype;
+  tensor.info.format = type->format;
   KVICK_ASSIGN_OR_RETURN(tensor.info.num_bytes, TensorBytes(*type, tensor.info.shape, label));
   KVICK_ASSIGN_OR_RETURN(tensor.offset, reader.Read<uint64_t>("the offset of a tensor"));
   return tensor;

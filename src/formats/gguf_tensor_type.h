@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "kvick/tensor.h"
+#include "quant/weight_format.h"
 
 namespace kvick {
 
@@ -15,11 +15,11 @@ struct GgufTensorType {
   std::string_view name;
   int64_t block_elements;
   int64_t block_bytes;
-  std::optional<DType> dtype;  // nullopt: kvick can list such a tensor, but not compute with it
+  const WeightFormat* format = nullptr;  // nullptr: kvick lists such a tensor, but cannot read it
 };
 
-// nullptr where ggml has (or no longer has) no such type.
-const GgufTensorType* FindGgufTensorType(uint32_t id);
+// nullopt where ggml has (or no longer has) no such type.
+std::optional<GgufTensorType> FindGgufTensorType(uint32_t id);
 
 }  // namespace kvick
 

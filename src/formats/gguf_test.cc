@@ -132,14 +132,14 @@ TEST(Gguf, PlacesTensorsByAlignmentAndListsShapesOutermostFirst) {
   const TensorInfo* a = file->tensors().Find("a");
   ASSERT_NE(a, nullptr);
   EXPECT_EQ(a->shape, (std::vector<int64_t>{2, 3}));
-  EXPECT_EQ(a->dtype, DType::kF32);
+  EXPECT_EQ(a->format, &FormatOf(WeightType::kF32));
   EXPECT_EQ(a->num_bytes, 24);
   EXPECT_EQ(*reinterpret_cast<const char*>(a->data), 'x');
   const TensorInfo* q4 = file->tensors().Find("q4");
   EXPECT_EQ(q4->type_name, "Q4_K");
-  EXPECT_EQ(q4->dtype, std::nullopt);
+  EXPECT_EQ(q4->format, nullptr);
   EXPECT_EQ(*reinterpret_cast<const char*>(q4->data), 'q');
-  EXPECT_EQ(file->tensors().Find("q8")->dtype, DType::kQ8_0);
+  EXPECT_EQ(file->tensors().Find("q8")->format, &FormatOf(WeightType::kQ8_0));
   EXPECT_EQ(file->tensors().Find("b"), nullptr);
 }
 

@@ -26,30 +26,30 @@ constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as in the reference implem
 struct ElementType {
   std::string_view name;
   int64_t bits;
-  std::optional<DType> dtype;
+  const WeightFormat* format;
 };
 
-constexpr std::array kElementTypes{
-    ElementType{"F32", 32, DType::kF32},
-    ElementType{"F16", 16, DType::kF16},
-    ElementType{"BF16", 16, DType::kBF16},
-    ElementType{"BOOL", 8, {}},
-    ElementType{"U8", 8, {}},
-    ElementType{"I8", 8, {}},
-    ElementType{"U16", 16, {}},
-    ElementType{"I16", 16, {}},
-    ElementType{"U32", 32, {}},
-    ElementType{"I32", 32, {}},
-    ElementType{"U64", 64, {}},
-    ElementType{"I64", 64, {}},
-    ElementType{"F64", 64, {}},
-    ElementType{"C64", 64, {}},
-    ElementType{"F8_E4M3", 8, {}},
-    ElementType{"F8_E5M2", 8, {}},
-    ElementType{"F8_E8M0", 8, {}},
-    ElementType{"F6_E2M3", 6, {}},
-    ElementType{"F6_E3M2", 6, {}},
-    ElementType{"F4", 4, {}},
+const std::array kElementTypes{
+    ElementType{"F32", 32, &FormatOf(WeightType::kF32)},
+    ElementType{"F16", 16, &FormatOf(WeightType::kF16)},
+    ElementType{"BF16", 16, &FormatOf(WeightType::kBF16)},
+    ElementType{"BOOL", 8, nullptr},
+    ElementType{"U8", 8, nullptr},
+    ElementType{"I8", 8, nullptr},
+    ElementType{"U16", 16, nullptr},
+    ElementType{"I16", 16, nullptr},
+    ElementType{"U32", 32, nullptr},
+    ElementType{"I32", 32, nullptr},
+    ElementType{"U64", 64, nullptr},
+    ElementType{"I64", 64, nullptr},
+    ElementType{"F64", 64, nullptr},
+    ElementType{"C64", 64, nullptr},
+    ElementType{"F8_E4M3", 8, nullptr},
+    ElementType{"F8_E5M2", 8, nullptr},
+    ElementType{"F8_E8M0", 8, nullptr},
+    ElementType{"F6_E2M3", 6, nullptr},
+    ElementType{"F6_E3M2", 6, nullptr},
+    ElementType{"F4", 4, nullptr},
 };
 
 Result<const ElementType*> ParseElementType(const JsonMembers& entry) {
@@ -110,7 +110,7 @@ Result<TensorInfo> ParseTensor(const std::string& name, const Json& value,
     return Fail(ErrorCode::kCorrupt, "{}: expected {} bytes for {} {}, got {}", label, num_bytes,
                 type->name, ShapeText(shape), offsets[1] - offsets[0]);
   }
-  return TensorInfo{name,     type->name, type->dtype, std::move(shape), data.data() + offsets[0],
+  return TensorInfo{name,     type->name, type->format, std::move(shape), data.data() + offsets[0],
                     num_bytes};
 }
 

@@ -29,12 +29,12 @@ TEST(Safetensors, ReadsTensorsInFileOrder) {
   ASSERT_EQ(file->tensors().all().size(), 3u);
   const TensorInfo& z = file->tensors().all()[0];
   EXPECT_EQ(z.name, "z");
-  EXPECT_EQ(z.dtype, DType::kBF16);
+  EXPECT_EQ(z.format, &FormatOf(WeightType::kBF16));
   EXPECT_EQ(z.shape, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(z.num_bytes, 12);
   EXPECT_EQ(*reinterpret_cast<const char*>(z.data), 'z');
   EXPECT_TRUE(file->tensors().Find("b")->shape.empty());
-  EXPECT_EQ(file->tensors().Find("a")->dtype, std::nullopt);
+  EXPECT_EQ(file->tensors().Find("a")->format, nullptr);
   EXPECT_EQ(file->tensors().Find("a")->type_name, "I64");
 }
 

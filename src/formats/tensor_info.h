@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kvick/status.h"
-#include "kvick/tensor.h"
+#include "quant/weight_format.h"
 
 namespace kvick {
 
@@ -18,7 +18,7 @@ namespace kvick {
 struct TensorInfo {
   std::string name;                 // as the file has it: any bytes
   std::string_view type_name;       // the format's own: "F32", "Q4_K"
-  std::optional<DType> dtype;       // nullopt: well-formed, but not a type that kvick computes with
+  const WeightFormat* format;       // nullptr: well-formed, but not one that kvick reads
   std::vector<int64_t> shape;       // elements, outermost dimension first; each >= 0
   const std::byte* data = nullptr;  // not necessarily aligned to the element size
   int64_t num_bytes = 0;

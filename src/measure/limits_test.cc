@@ -81,8 +81,8 @@ TEST(MultiplyLimit, ThereIsOneForEveryKernel) {
   for (Isa isa : AvailableIsas()) {
     const std::vector<Multiplication> kinds = MultiplicationsOf(isa);
     EXPECT_EQ(kinds.front(), Multiplication::kF32Fma);
-    for (DType dtype : {DType::kBF16, DType::kF16, DType::kF32, DType::kQ8_0}) {
-      EXPECT_EQ(std::ranges::count(kinds, WeightMultiplication(isa, dtype)), 1);
+    for (const WeightFormat& format : AllWeightFormats()) {
+      EXPECT_EQ(std::ranges::count(kinds, WeightMultiplication(isa, format.type)), 1);
     }
     for (DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
       EXPECT_EQ(std::ranges::count(kinds, AttentionMultiplication(isa, dtype)), 1);
@@ -92,10 +92,10 @@ TEST(MultiplyLimit, ThereIsOneForEveryKernel) {
 
 TEST(MultiplyLimit, FollowsTheIsa) {
   using enum Multiplication;
-  EXPECT_EQ(WeightMultiplication(Isa::kAvx512Bf16, DType::kBF16), kBF16Dot);
-  EXPECT_EQ(WeightMultiplication(Isa::kAvx512Bf16, DType::kF16), kF32Fma);
-  EXPECT_EQ(WeightMultiplication(Isa::kAvx512, DType::kBF16), kF32Fma);
-  EXPECT_EQ(WeightMultiplication(Isa::kAmx, DType::kBF16), kBF16Tiles);
+  EXPECT_EQ(WeightMultiplication(Isa::kAvx512Bf16, WeightType::kBF16), kBF16Dot);
+  EXPECT_EQ(WeightMultiplication(Isa::kAvx512Bf16, WeightType::kF16), kF32Fma);
+  EXPECT_EQ(WeightMultiplication(Isa::kAvx512, WeightType::kBF16), kF32Fma);
+  EXPECT_EQ(WeightMultiplication(Isa::kAmx, WeightType::kBF16), kBF16Tiles);
   EXPECT_EQ(AttentionMultiplication(Isa::kAvx512Bf16, DType::kBF16), kF32Fma);
   EXPECT_EQ(AttentionMultiplication(Isa::kAmx, DType::kBF16), kBF16Tiles);
   EXPECT_EQ(AttentionMultiplication(Isa::kAmx, DType::kF16), kF32Fma);

@@ -232,9 +232,9 @@ std::vector<Multiplication> MultiplicationsOf(Isa isa) {
   return kinds;
 }
 
-Multiplication WeightMultiplication(Isa isa, DType dtype) {
-  if (UsesTiles(isa, dtype)) return Multiplication::kBF16Tiles;
-  const bool is_dot = isa == Isa::kAvx512Bf16 && dtype == DType::kBF16;
+Multiplication WeightMultiplication(Isa isa, WeightType type) {
+  if (UsesTiles(isa, type)) return Multiplication::kBF16Tiles;
+  const bool is_dot = isa == Isa::kAvx512Bf16 && type == WeightType::kBF16;
   return is_dot ? Multiplication::kBF16Dot : Multiplication::kF32Fma;
 }
 

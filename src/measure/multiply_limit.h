@@ -6,6 +6,7 @@
 
 #include "base/exec.h"
 #include "kvick/tensor.h"
+#include "quant/weight_format.h"
 
 namespace kvick {
 
@@ -27,7 +28,7 @@ std::vector<Multiplication> MultiplicationsOf(Isa isa);
 
 // What kernels of that isa multiply weights of that type with, and what attention over keys and
 // values of that type multiplies with.
-Multiplication WeightMultiplication(Isa isa, DType dtype);
+Multiplication WeightMultiplication(Isa isa, WeightType type);
 Multiplication AttentionMultiplication(Isa isa, DType dtype);
 
 // Multiply-adds on registers, with enough independent sums to hide their latency: the limit of

@@ -47,8 +47,8 @@ class Digest {
 // Training moves nearly every weight: 64 places of 64 bytes find a difference.
 void AddMatrix(Digest& digest, const MatrixView& w) {
   constexpr int64_t kNumSamples = 64, kSampleBytes = 64;
-  const int64_t num_bytes = w.num_rows * *DTypeRowBytes(w.dtype, w.num_cols);
-  digest.AddNumber(w.dtype);
+  const int64_t num_bytes = w.num_rows * RowBytes(w);
+  digest.AddNumber(static_cast<int>(w.type));
   digest.AddNumber(w.num_rows);
   digest.AddNumber(w.num_cols);
   const int64_t last = std::max<int64_t>(0, num_bytes - kSampleBytes);

@@ -21,7 +21,7 @@ const std::vector<float> kNoBias;
 int64_t LinearScratch(const Exec& exec, const ModelWeights& weights, int64_t max_tokens) {
   int64_t num_bytes = 0;
   const auto include = [&](const MatrixView& w) {
-    num_bytes = std::max(num_bytes, LinearScratchBytes(exec, w.dtype, max_tokens, w.num_cols));
+    num_bytes = std::max(num_bytes, LinearScratchBytes(exec, w.type, max_tokens, w.num_cols));
   };
   for (const LayerWeights& layer : weights.layers) {
     for (const MatrixView* w :
@@ -109,10 +109,10 @@ Status Forward::Run(const ForwardStep& step) {
 
 void Forward::Embed(std::span<const int32_t> tokens) {
   const MatrixView& table = weights_.embedding;
-  const int64_t row_bytes = *DTypeRowBytes(table.dtype, table.num_cols);
+  const int64_t row_bytes = RowBytes(table);
   for (size_t t = 0; t < tokens.size(); ++t) {
-    ConvertToF32(table.dtype, table.data + tokens[t] * row_bytes, config_.hidden_size,
-                 x_ + static_cast<int64_t>(t) * config_.hidden_size);
+    DecodeWeights(table.type, table.data + tokens[t] * row_bytes, config_.hidden_size,
+                  x_ + static_cast<int64_t>(t) * config_.hidden_size);
   }
 }
 

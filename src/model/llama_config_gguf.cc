@@ -177,7 +177,8 @@ Status ReadRopeScaling(const GgufFile& file, RopeConfig& rope) {
 Status ReadFreqFactors(const GgufFile& file, int64_t num_pairs, RopeConfig& rope) {
   const TensorInfo* tensor = file.tensors().Find("rope_freqs.weight");
   if (tensor == nullptr) return {};
-  if (tensor->dtype != DType::kF32 || tensor->shape != std::vector<int64_t>{num_pairs}) {
+  if (tensor->format != &FormatOf(WeightType::kF32) ||
+      tensor->shape != std::vector<int64_t>{num_pairs}) {
     return Fail(ErrorCode::kCorrupt, "{}: expected F32 [{}], got {} {}",
                 Label(file, "rope_freqs.weight"), num_pairs, tensor->type_name,
                 ShapeText(tensor->shape));

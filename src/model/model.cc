@@ -29,7 +29,7 @@ ModelInfo InfoOf(const ModelFile& file, const Result<Tokenizer>& tokenizer) {
   info.head_dim = config.head_dim;
   info.vocab_size = config.vocab_size;
   info.max_positions = config.max_positions;
-  info.weight_dtype = file.weights().layers.front().q.dtype;
+  info.weight_format = std::string(FormatOf(file.weights().layers.front().q.type).name);
   info.bos_id = config.bos_id;
   info.eos_ids = config.eos_ids;
   if (tokenizer) {
@@ -54,6 +54,11 @@ std::unique_ptr<Model::Parts> PartsOf(ModelFile file) {
 }
 
 }  // namespace
+
+DType ModelInfo::DefaultKvDType() const {
+  const WeightFormat* format = FindWeightFormat(weight_format);
+  return format != nullptr ? format->dtype.value_or(DType::kBF16) : DType::kBF16;
+}
 
 KvConfig ModelInfo::KvGeometry(DType dtype) const {
   KvConfig config;

@@ -97,16 +97,17 @@ constexpr RandomLlama kGeometries[] = {
 
 // Of logits with f32 keys and values: all that is rounded below f32 are activations that meet bf16
 // weights, to 8 bits or, as the sum of two bf16, to 16.
-double MaxError(DType weights, Precision precision) {
-  if (weights != DType::kBF16) return 1e-5;
+double MaxError(WeightType weights, Precision precision) {
+  if (weights != WeightType::kBF16) return 1e-5;
   return precision == Precision::kHigh ? 1e-4 : 1e-2;
 }
 
 TEST(ModelRunner, IsNearTheDoublePrecisionReference) {
   for (const RandomLlama& geometry : kGeometries) {
-    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+    for (const WeightType type :
+         {WeightType::kF32, WeightType::kF16, WeightType::kBF16, WeightType::kQ8_0}) {
       RandomLlama llama = geometry;
-      llama.dtype = dtype;
+      llama.type = type;
       const OpenedRandomLlama opened(llama);
       const std::vector<int32_t> tokens = RandomTokens(40, llama.vocab_size, 5);
       const std::vector<double> wanted = ForwardRef(opened.model->parts().file, tokens);
@@ -114,8 +115,8 @@ TEST(ModelRunner, IsNearTheDoublePrecisionReference) {
         for (const Isa isa : AvailableIsas()) {
           const auto logits =
               RunCut(*opened.model, isa, DType::kF32, tokens, {.precision = precision});
-          EXPECT_LT(RelativeError(logits, wanted), MaxError(dtype, precision))
-              << IsaName(isa) << " " << DTypeName(dtype);
+          EXPECT_LT(RelativeError(logits, wanted), MaxError(type, precision))
+              << IsaName(isa) << " " << FormatOf(type).name;
         }
       }
     }
@@ -124,9 +125,10 @@ TEST(ModelRunner, IsNearTheDoublePrecisionReference) {
 
 TEST(ModelRunner, IsasOfTheSameNumericsGiveTheSameBits) {
   for (const RandomLlama& geometry : kGeometries) {
-    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+    for (const WeightType type :
+         {WeightType::kF32, WeightType::kF16, WeightType::kBF16, WeightType::kQ8_0}) {
       RandomLlama llama = geometry;
-      llama.dtype = dtype;
+      llama.type = type;
       const OpenedRandomLlama opened(llama);
       const std::vector<int32_t> tokens = RandomTokens(40, llama.vocab_size, 6);
       for (const Precision precision : {Precision::kStandard, Precision::kHigh}) {
@@ -135,7 +137,8 @@ TEST(ModelRunner, IsasOfTheSameNumericsGiveTheSameBits) {
           const auto logits =
               RunCut(*opened.model, isa, DType::kBF16, tokens, {.precision = precision});
           const auto first = logits_of_order.try_emplace(OrderOf(isa), logits).first;
-          EXPECT_TRUE(SameBits(logits, first->second)) << IsaName(isa) << " " << DTypeName(dtype);
+          EXPECT_TRUE(SameBits(logits, first->second))
+              << IsaName(isa) << " " << FormatOf(type).name;
         }
       }
     }
@@ -158,12 +161,12 @@ void ExpectCutsChangeNoBit(const Model& model, Isa isa, DType kv_dtype) {
 TEST(ModelRunner, CutsAndCachesChangeNoBit) {
   const RandomLlama &usual = kGeometries[0], &small_heads = kGeometries[3];
   for (RandomLlama llama : {usual, small_heads}) {
-    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
-      llama.dtype = dtype;
+    for (const WeightType type : {WeightType::kF32, WeightType::kBF16, WeightType::kQ8_0}) {
+      llama.type = type;
       const OpenedRandomLlama opened(llama);
       for (const Isa isa : AvailableIsas()) {
         for (const DType kv_dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
-          SCOPED_TRACE(std::string(IsaName(isa)) + " " + std::string(DTypeName(dtype)) +
+          SCOPED_TRACE(std::string(IsaName(isa)) + " " + std::string(FormatOf(type).name) +
                        ", cache " + std::string(DTypeName(kv_dtype)) + ", heads of " +
                        std::to_string(llama.head_dim));
           ExpectCutsChangeNoBit(*opened.model, isa, kv_dtype);
@@ -174,7 +177,7 @@ TEST(ModelRunner, CutsAndCachesChangeNoBit) {
 }
 
 TEST(ModelRunner, OthersInTheBatchChangeNoBit) {
-  const OpenedRandomLlama opened({.dtype = DType::kBF16});
+  const OpenedRandomLlama opened({.type = WeightType::kBF16});
   const Model& model = *opened.model;
   const auto width = static_cast<size_t>(model.info().vocab_size);
   constexpr int64_t kLengths[] = {33, 1, 16, 70, 5};
@@ -224,7 +227,7 @@ TEST(ModelRunner, OthersInTheBatchChangeNoBit) {
 }
 
 TEST(ModelRunner, TruncateRegrowAndForkChangeNoBit) {
-  const OpenedRandomLlama opened({.dtype = DType::kBF16});
+  const OpenedRandomLlama opened({.type = WeightType::kBF16});
   const Model& model = *opened.model;
   const auto width = static_cast<size_t>(model.info().vocab_size);
   const auto a = RandomTokens(60, model.info().vocab_size, 1);
@@ -249,8 +252,8 @@ TEST(ModelRunner, TruncateRegrowAndForkChangeNoBit) {
 }
 
 TEST(ModelRunner, ADecodeStepAllocatesNothing) {
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
-    const OpenedRandomLlama opened({.dtype = dtype});
+  for (const WeightType type : {WeightType::kF32, WeightType::kBF16, WeightType::kQ8_0}) {
+    const OpenedRandomLlama opened({.type = type});
     for (const Isa isa : AvailableIsas()) {
       const auto runner = MakeRunner(*opened.model, {isa, 2}, DType::kBF16);
       const auto cache = MakeCache(*opened.model, DType::kBF16, 16);
@@ -267,7 +270,7 @@ TEST(ModelRunner, ADecodeStepAllocatesNothing) {
       bool all_ran = true;
       for (int32_t token = 0; token < 50; ++token)
         all_ran = step(token) && all_ran;  // 3 new blocks
-      EXPECT_EQ(NumAllocations() - before, 0) << IsaName(isa) << " " << DTypeName(dtype);
+      EXPECT_EQ(NumAllocations() - before, 0) << IsaName(isa) << " " << FormatOf(type).name;
       EXPECT_TRUE(all_ran);
     }
   }

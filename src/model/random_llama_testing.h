@@ -14,6 +14,7 @@
 #include "formats/files_testing.h"
 #include "formats/gguf_testing.h"
 #include "kvick/model.h"
+#include "quant/weight_format.h"
 
 // A GGUF Llama of any geometry with random weights, for tests.
 namespace kvick::testing {
@@ -27,27 +28,17 @@ struct RandomLlama {
   int64_t head_dim = 16;
   int64_t vocab_size = 100;
   int64_t max_positions = 512;
-  DType dtype = DType::kF32;
+  WeightType type = WeightType::kF32;
 };
 
-// `num` normal numbers of this standard deviation, as `dtype` stores them.
-inline std::string RandomNumbers(std::mt19937& random, DType dtype, int64_t num, double deviation) {
+// `num` normal numbers of this standard deviation, as `type` stores them.
+inline std::string RandomWeightBytes(std::mt19937& random, WeightType type, int64_t num,
+                                     double deviation) {
   std::normal_distribution<float> normal(0, static_cast<float>(deviation));
-  std::string bytes(static_cast<size_t>(*DTypeRowBytes(dtype, num)), '\0');
-  if (dtype == DType::kQ8_0) {
-    for (int64_t block = 0; block < num / kQ8BlockWeights; ++block) {
-      char* out = bytes.data() + block * kQ8BlockBytes;
-      const uint16_t scale = F32ToF16(static_cast<float>(deviation / 64));
-      std::memcpy(out, &scale, sizeof(scale));
-      for (int64_t i = 0; i < kQ8BlockWeights; ++i) {
-        out[2 + i] = static_cast<char>(std::lround(normal(random) / deviation * 40));
-      }
-    }
-    return bytes;
-  }
   std::vector<float> values(static_cast<size_t>(num));
   for (float& value : values) value = normal(random);
-  ConvertFromF32(dtype, values.data(), num, bytes.data());
+  std::string bytes(static_cast<size_t>(WeightBytes(type, num).value()), '\0');
+  FormatOf(type).encode(values.data(), num, reinterpret_cast<std::byte*>(bytes.data()));
   return bytes;
 }
 
@@ -65,14 +56,13 @@ inline GgufSpec RandomGguf(const RandomLlama& m, uint32_t seed = 1) {
   }
   spec.SetF32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
   std::mt19937 random(seed);
-  constexpr uint32_t kTypeIds[] = {0, 1, 30, 8};  // F32, F16, BF16, Q8_0
   const auto add = [&](const std::string& name, int64_t num_rows, int64_t num_cols) {
     spec.tensors.push_back(
         {.name = name + ".weight",
          .dims = {static_cast<uint64_t>(num_cols), static_cast<uint64_t>(num_rows)},
-         .type = kTypeIds[static_cast<int>(m.dtype)],
-         .data = RandomNumbers(random, m.dtype, num_rows * num_cols,
-                               1 / std::sqrt(static_cast<double>(num_cols)))});
+         .type = FormatOf(m.type).gguf_type,
+         .data = RandomWeightBytes(random, m.type, num_rows * num_cols,
+                                   1 / std::sqrt(static_cast<double>(num_cols)))});
   };
   const auto add_norm = [&](const std::string& name) {
     const std::vector<float> ones(static_cast<size_t>(m.hidden_size), 1.0f);

@@ -13,9 +13,8 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
-#include "base/dtype.h"
-#include "base/random_numbers.h"
 #include "formats/gguf_value.h"
+#include "quant/random_weights.h"
 
 namespace kvick {
 namespace {
@@ -59,7 +58,7 @@ class Header {
 
 struct Tensor {
   std::string name;
-  DType dtype = DType::kF32;
+  WeightType type = WeightType::kF32;
   int64_t num_rows = 0;  // 0: a vector
   int64_t num_cols = 0;
   int64_t offset = 0;  // bytes from the first tensor
@@ -68,13 +67,13 @@ struct Tensor {
 };
 
 // The weights of a Llama in the order of a file.
-std::vector<Tensor> TensorsOf(const LlamaConfig& c, DType dtype) {
+std::vector<Tensor> TensorsOf(const LlamaConfig& c, WeightType type) {
   std::vector<Tensor> tensors;
   const auto matrix = [&](std::string name, int64_t num_rows, int64_t num_cols) {
-    tensors.push_back({std::move(name) + ".weight", dtype, num_rows, num_cols});
+    tensors.push_back({std::move(name) + ".weight", type, num_rows, num_cols});
   };
   const auto norm = [&](std::string name) {
-    tensors.push_back({std::move(name) + ".weight", DType::kF32, 0, c.hidden_size});
+    tensors.push_back({std::move(name) + ".weight", WeightType::kF32, 0, c.hidden_size});
   };
   matrix("token_embd", c.vocab_size, c.hidden_size);
   for (int64_t i = 0; i < c.num_layers; ++i) {
@@ -100,13 +99,13 @@ Result<int64_t> Place(std::vector<Tensor>& tensors) {
   int64_t total = 0;
   for (Tensor& tensor : tensors) {
     tensor.offset = total;
-    const auto row_bytes = DTypeRowBytes(tensor.dtype, tensor.num_cols);
+    const auto row_bytes = WeightBytes(tensor.type, tensor.num_cols);
     const auto num_bytes =
         CheckedProduct({std::max<int64_t>(tensor.num_rows, 1), row_bytes.value_or(-1)});
     if (!num_bytes || *num_bytes > kMost - kAlignment - total) {
       return Fail(ErrorCode::kCorrupt,
                   "random model: {}: expected a size in memory, got {} x {} {}", tensor.name,
-                  tensor.num_rows, tensor.num_cols, DTypeName(tensor.dtype));
+                  tensor.num_rows, tensor.num_cols, FormatOf(tensor.type).name);
     }
     total += RoundUp(*num_bytes, kAlignment);
   }
@@ -115,7 +114,6 @@ Result<int64_t> Place(std::vector<Tensor>& tensors) {
 
 // Source  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 Header HeaderOf(const LlamaConfig& c, const std::vector<Tensor>& tensors) {
-  constexpr uint32_t kTypeIds[] = {0, 1, 30, 8};  // F32, F16, BF16, Q8_0
   const std::pair<std::string_view, int64_t> numbers[] = {
       {"general.alignment", kAlignment},
       {"llama.block_count", c.num_layers},
@@ -140,7 +138,7 @@ Header HeaderOf(const LlamaConfig& c, const std::vector<Tensor>& tensors) {
     header.Put(uint32_t{tensor.num_rows > 0 ? 2u : 1u});
     header.Put(static_cast<uint64_t>(tensor.num_cols));  // innermost first
     if (tensor.num_rows > 0) header.Put(static_cast<uint64_t>(tensor.num_rows));
-    header.Put(kTypeIds[static_cast<int>(tensor.dtype)]);
+    header.Put(FormatOf(tensor.type).gguf_type);
     header.Put(static_cast<uint64_t>(tensor.offset));
   }
   header.Pad();
@@ -156,7 +154,7 @@ void Fill(const std::vector<Tensor>& tensors, int num_threads, std::byte* first_
       std::fill_n(reinterpret_cast<float*>(data), tensor.num_cols, 1.0f);
       continue;
     }
-    RandomNumbers{tensor.dtype, tensor.num_elements(),
+    RandomWeights{tensor.type, tensor.num_elements(),
                   1 / std::sqrt(static_cast<double>(tensor.num_cols)), seed++, num_threads}
         .WriteTo(data);
   }
@@ -164,8 +162,9 @@ void Fill(const std::vector<Tensor>& tensors, int num_threads, std::byte* first_
 
 }  // namespace
 
-Result<RandomModel> RandomModel::Create(const LlamaConfig& config, DType dtype, int num_threads) {
-  std::vector<Tensor> tensors = TensorsOf(config, dtype);
+Result<RandomModel> RandomModel::Create(const LlamaConfig& config, WeightType type,
+                                        int num_threads) {
+  std::vector<Tensor> tensors = TensorsOf(config, type);
   KVICK_ASSIGN_OR_RETURN(const int64_t tensor_bytes, Place(tensors));
   const Header header = HeaderOf(config, tensors);
   const int64_t num_bytes = header.size() + tensor_bytes;

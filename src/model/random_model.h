@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "kvick/model.h"
 #include "kvick/status.h"
-#include "kvick/tensor.h"
 #include "model/llama_config.h"
+#include "quant/weight_format.h"
 
 namespace kvick {
 
@@ -19,7 +19,7 @@ class RandomModel {
   // The sizes of `config`, and whether the output is the embedding; the rest of it is not read.
   // Cost: the weights are made on num_threads threads, a second for some 10^9.
   // Errors: exhausted: not that much memory;  corrupt: sizes that no tensor has.
-  static Result<RandomModel> Create(const LlamaConfig& config, DType dtype, int num_threads);
+  static Result<RandomModel> Create(const LlamaConfig& config, WeightType type, int num_threads);
 
   const Model& model() const { return *model_; }
 

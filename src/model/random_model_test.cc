@@ -26,10 +26,11 @@ LlamaConfig SmallConfig() {
 }
 
 TEST(RandomModel, HasTheSizesAndTheTypeThatWereAskedFor) {
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+  for (const WeightType type :
+       {WeightType::kF32, WeightType::kF16, WeightType::kBF16, WeightType::kQ8_0}) {
     LlamaConfig config = SmallConfig();
-    if (dtype == DType::kQ8_0) config.num_heads = 8;
-    const auto random = RandomModel::Create(config, dtype, 2);
+    if (type == WeightType::kQ8_0) config.num_heads = 8;
+    const auto random = RandomModel::Create(config, type, 2);
     ASSERT_TRUE(random.has_value()) << random.error().message;
     const ModelInfo& info = random->model().info();
     EXPECT_EQ(info.num_layers, config.num_layers);
@@ -37,7 +38,7 @@ TEST(RandomModel, HasTheSizesAndTheTypeThatWereAskedFor) {
     EXPECT_EQ(info.num_kv_heads, config.num_kv_heads);
     EXPECT_EQ(info.head_dim, config.head_dim);
     EXPECT_EQ(info.vocab_size, config.vocab_size);
-    EXPECT_EQ(info.weight_dtype, dtype);
+    EXPECT_EQ(info.weight_format, FormatOf(type).name);
     EXPECT_FALSE(random->model().has_tokenizer());
   }
 }
@@ -46,7 +47,7 @@ TEST(RandomModel, TiesTheOutputToTheEmbedding) {
   for (const bool is_tied : {true, false}) {
     LlamaConfig config = SmallConfig();
     config.tie_word_embeddings = is_tied;
-    const auto random = RandomModel::Create(config, DType::kBF16, 1).value();
+    const auto random = RandomModel::Create(config, WeightType::kBF16, 1).value();
     const ModelWeights& weights = random.model().parts().file.weights();
     EXPECT_EQ(weights.output.data == weights.embedding.data, is_tied);
   }
@@ -54,7 +55,7 @@ TEST(RandomModel, TiesTheOutputToTheEmbedding) {
 
 // Neither zero, nor infinite, nor the same for every token and row.
 TEST(RandomModel, GivesLogitsOfOrdinarySize) {
-  const auto random = RandomModel::Create(SmallConfig(), DType::kBF16, 2).value();
+  const auto random = RandomModel::Create(SmallConfig(), WeightType::kBF16, 2).value();
   const std::vector<int32_t> tokens = {1, 2, 3};
   const std::vector<double> logits = ForwardRef(random.model().parts().file, tokens);
   double squares = 0;
@@ -67,8 +68,8 @@ TEST(RandomModel, GivesLogitsOfOrdinarySize) {
 }
 
 TEST(RandomModel, HasTheSameWeightsOnAnyNumberOfThreads) {
-  const auto a = RandomModel::Create(SmallConfig(), DType::kF32, 1).value();
-  const auto b = RandomModel::Create(SmallConfig(), DType::kF32, 3).value();
+  const auto a = RandomModel::Create(SmallConfig(), WeightType::kF32, 1).value();
+  const auto b = RandomModel::Create(SmallConfig(), WeightType::kF32, 3).value();
   const MatrixView& x = a.model().parts().file.weights().layers[2].down;
   const MatrixView& y = b.model().parts().file.weights().layers[2].down;
   EXPECT_EQ(std::memcmp(x.data, y.data, 64 * 96 * sizeof(float)), 0);
@@ -77,13 +78,13 @@ TEST(RandomModel, HasTheSameWeightsOnAnyNumberOfThreads) {
 TEST(RandomModel, RefusesSizesThatCannotBe) {
   LlamaConfig config = SmallConfig();
   config.head_dim = 7;
-  EXPECT_FALSE(RandomModel::Create(config, DType::kF32, 1).has_value());
+  EXPECT_FALSE(RandomModel::Create(config, WeightType::kF32, 1).has_value());
   config = SmallConfig();
   config.hidden_size = int64_t{1} << 62;
-  EXPECT_FALSE(RandomModel::Create(config, DType::kF32, 1).has_value());
+  EXPECT_FALSE(RandomModel::Create(config, WeightType::kF32, 1).has_value());
   config = SmallConfig();
   config.hidden_size = 40;  // no whole blocks of q8_0
-  EXPECT_FALSE(RandomModel::Create(config, DType::kQ8_0, 1).has_value());
+  EXPECT_FALSE(RandomModel::Create(config, WeightType::kQ8_0, 1).has_value());
 }
 
 }  // namespace

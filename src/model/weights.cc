@@ -86,7 +86,7 @@ Result<const TensorInfo*> FindTensor(const WeightSource& source, const std::stri
     return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected the shape {}, got {}", source.name,
                 name, ShapeText(shape), ShapeText(tensor->shape));
   }
-  if (!tensor->dtype) {
+  if (tensor->format == nullptr) {
     return Fail(ErrorCode::kUnsupported, "{}: tensor {}: expected F32, F16, BF16 or Q8_0, got {}",
                 source.name, name, tensor->type_name);
   }
@@ -97,7 +97,7 @@ Result<MatrixView> FindMatrix(const WeightSource& source, const std::string& nam
                               int64_t num_cols) {
   KVICK_ASSIGN_OR_RETURN(const TensorInfo* tensor,
                          FindTensor(source, name, std::array{num_rows, num_cols}));
-  return MatrixView{tensor->data, *tensor->dtype, num_rows, num_cols};
+  return MatrixView{tensor->data, tensor->format->type, num_rows, num_cols};
 }
 
 Result<std::vector<float>> CopyVector(const WeightSource& source, const std::string& name,
@@ -105,7 +105,7 @@ Result<std::vector<float>> CopyVector(const WeightSource& source, const std::str
   KVICK_ASSIGN_OR_RETURN(const TensorInfo* tensor,
                          FindTensor(source, name, std::array{num_elements}));
   std::vector<float> values(static_cast<size_t>(num_elements));
-  ConvertToF32(*tensor->dtype, tensor->data, num_elements, values.data());
+  tensor->format->decode(tensor->data, num_elements, values.data());
   return values;
 }
 

@@ -30,20 +30,20 @@ int64_t PanelRowsPerTask(const Exec& exec, int64_t num_rows) {
 
 void LinearOnVectors(const Exec& exec, const LinearArgs& args, int64_t row_bytes,
                      std::byte* scratch) {
-  const ActivationFormat format = FormatFor(exec.isa, args.w.dtype, args.num_tokens);
+  const ActivationFormat format = FormatFor(exec.isa, args.w.type, args.num_tokens);
   PackedActivations packed =
       PackedActivations::For(format, NumTerms(format, args.activations), args.w.num_cols);
   packed.data = scratch;
   PackActivations(exec, args, packed);
   std::byte* const panels = scratch + PackedBytes(packed, args.num_tokens);
-  const bool in_panels = args.num_tokens >= MinPanelTokens(exec.isa, args.w.dtype);
+  const bool in_panels = args.num_tokens >= MinPanelTokens(exec.isa, args.w.type);
   const int64_t rows_per_task =
       in_panels ? PanelRowsPerTask(exec, args.w.num_rows) : WeightRowsPerTask(row_bytes, 4);
   const int64_t num_tasks = CeilDiv(args.w.num_rows, rows_per_task);
   ParallelKernel(exec.num_threads, num_tasks, [&](int64_t task_idx, int thread) {
     LinearTask task{&args, &packed, row_bytes, task_idx * rows_per_task, 0};
     task.end_row = std::min(task.begin_row + rows_per_task, args.w.num_rows);
-    task.has_bf16_dot = exec.isa == Isa::kAvx512Bf16 && args.w.dtype == DType::kBF16;
+    task.has_bf16_dot = exec.isa == Isa::kAvx512Bf16 && args.w.type == WeightType::kBF16;
     task.scratch = panels + thread * PanelScratchBytes();
     in_panels ? MultiplyInPanels(exec.isa, task) : MultiplyInPlace(exec.isa, task);
   });
@@ -51,29 +51,30 @@ void LinearOnVectors(const Exec& exec, const LinearArgs& args, int64_t row_bytes
 
 }  // namespace
 
-int64_t LinearScratchBytes(const Exec& exec, DType dtype, int64_t max_tokens, int64_t num_cols) {
+int64_t LinearScratchBytes(const Exec& exec, WeightType type, int64_t max_tokens,
+                           int64_t num_cols) {
   KVICK_CHECK(max_tokens >= 0 && num_cols >= 1);
-  if (UsesTiles(exec.isa, dtype)) return TileScratchBytes(max_tokens, num_cols);
+  if (UsesTiles(exec.isa, type)) return TileScratchBytes(max_tokens, num_cols);
   // Fewer tokens may take a format that needs more.
-  const ActivationFormat format = FormatFor(exec.isa, dtype, 1);
+  const ActivationFormat format = FormatFor(exec.isa, type, 1);
   const int num_terms = NumTerms(format, Activations::kSplit);
   const int64_t packed_bytes =
       PackedBytes(PackedActivations::For(format, num_terms, num_cols), max_tokens);
-  const bool has_panels = max_tokens >= MinPanelTokens(exec.isa, dtype);
+  const bool has_panels = max_tokens >= MinPanelTokens(exec.isa, type);
   return packed_bytes + (has_panels ? exec.num_threads * PanelScratchBytes() : 0);
 }
 
 void Linear(const Exec& exec, const LinearArgs& args, std::span<std::byte> scratch) {
   const MatrixView& w = args.w;
   KVICK_CHECK(args.num_tokens >= 0 && w.num_rows >= 1 && w.num_cols >= 1);
-  const std::optional<int64_t> row_bytes = DTypeRowBytes(w.dtype, w.num_cols);
+  const std::optional<int64_t> row_bytes = WeightBytes(w.type, w.num_cols);
   KVICK_CHECK(row_bytes.has_value());
   KVICK_CHECK(static_cast<int64_t>(scratch.size()) >=
-              LinearScratchBytes(exec, w.dtype, args.num_tokens, w.num_cols));
+              LinearScratchBytes(exec, w.type, args.num_tokens, w.num_cols));
   KVICK_CHECK(reinterpret_cast<uintptr_t>(scratch.data()) % kAlignment == 0);
   if (args.num_tokens == 0) return;
 #if defined(__x86_64__)
-  if (UsesTiles(exec.isa, w.dtype)) {
+  if (UsesTiles(exec.isa, w.type)) {
     return exec.isa == Isa::kAmx ? LinearOnTiles<HardwareTiles>(exec, args, scratch)
                                  : LinearOnTiles<EmulatedTiles>(exec, args, scratch);
   }

@@ -28,7 +28,7 @@ struct LinearArgs {
 
 // Bytes of scratch that Linear needs for up to max_tokens tokens: the packed activations, and the
 // panels of each thread.
-int64_t LinearScratchBytes(const Exec& exec, DType dtype, int64_t max_tokens, int64_t num_cols);
+int64_t LinearScratchBytes(const Exec& exec, WeightType type, int64_t max_tokens, int64_t num_cols);
 
 // Multiplies the activations of each token by a weight matrix, which is read in place.
 //
@@ -39,7 +39,7 @@ int64_t LinearScratchBytes(const Exec& exec, DType dtype, int64_t max_tokens, in
 //           With bf16 weights, x is used as bf16: see Activations
 // Order     canonical, or that of tiles (docs/numerics.md): the bits of y[t,n] depend on row n of
 //           w, row t of x, bias[n], activations and OrderOf(exec.isa) alone
-// Requires  y overlaps nothing;  scratch has LinearScratchBytes(exec, w.dtype, T, K) bytes, is
+// Requires  y overlaps nothing;  scratch has LinearScratchBytes(exec, w.type, T, K) bytes, is
 //           aligned to 64 and used by no other thread;  w.data may be unaligned
 // Cost      reads w from memory once;  allocates nothing;  rows are distributed over threads
 void Linear(const Exec& exec, const LinearArgs& args, std::span<std::byte> scratch);

@@ -16,6 +16,7 @@
 #include "base/dtype.h"
 #include "base/highway_targets.h"
 #include "ops/linear_kernels.h"
+#include "quant/q8_0.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/linear_in_place.cc"
@@ -317,14 +318,14 @@ void RunTask(const LinearTask& task) {
 #if HWY_TARGET == HWY_AVX3
   if (task.has_bf16_dot) return RunTerms<DotUnit>(task);
 #endif
-  switch (task.args->w.dtype) {
-    case DType::kF32:
+  switch (task.args->w.type) {
+    case WeightType::kF32:
       return ComputeTask<F32Unit<DType::kF32>, 1>(task);
-    case DType::kF16:
+    case WeightType::kF16:
       return ComputeTask<F32Unit<DType::kF16>, 1>(task);
-    case DType::kBF16:
+    case WeightType::kBF16:
       return RunTerms<PairUnit<ActivationFormat::kF32Pairs>>(task);
-    case DType::kQ8_0:
+    case WeightType::kQ8_0:
       return ComputeTask<Q8Unit, 1>(task);
   }
 }

@@ -46,7 +46,7 @@ void MultiplyInPanels(Isa isa, const LinearTask& task);
 int64_t PanelScratchBytes();
 
 // Tokens from which panels are faster.
-int64_t MinPanelTokens(Isa isa, DType dtype);
+int64_t MinPanelTokens(Isa isa, WeightType type);
 inline constexpr int64_t kPanelRowMultiple = 28;  // rows of a task: a multiple, but for the last
 
 }  // namespace kvick

@@ -333,14 +333,14 @@ void RunTask(const LinearTask& task) {
     return RunTerms<PairUnit<ActivationFormat::kBF16Pairs>>(task);
   }
 #endif
-  switch (task.args->w.dtype) {
-    case DType::kF32:
+  switch (task.args->w.type) {
+    case WeightType::kF32:
       return RunTerms<F32Unit<DType::kF32>>(task);
-    case DType::kF16:
+    case WeightType::kF16:
       return RunTerms<F32Unit<DType::kF16>>(task);
-    case DType::kBF16:
+    case WeightType::kBF16:
       return RunTerms<PairUnit<ActivationFormat::kF32Pairs>>(task);
-    case DType::kQ8_0:
+    case WeightType::kQ8_0:
       KVICK_CHECK(false && "q8_0 has no panels");
   }
 }
@@ -353,8 +353,8 @@ HWY_AFTER_NAMESPACE();
 namespace kvick {
 
 // Panels unpack a weight once for all tokens, but store it and read it again.
-int64_t MinPanelTokens(Isa isa, DType dtype) {
-  if (dtype == DType::kQ8_0) return std::numeric_limits<int64_t>::max();
+int64_t MinPanelTokens(Isa isa, WeightType type) {
+  if (type == WeightType::kQ8_0) return std::numeric_limits<int64_t>::max();
   if (isa != Isa::kAvx2) return 13;
   return 9;
 }

@@ -18,22 +18,19 @@
 namespace kvick {
 namespace {
 
-constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0};
+constexpr WeightType kTypes[] = {WeightType::kF32, WeightType::kF16, WeightType::kBF16,
+                                 WeightType::kQ8_0};
 
 // Random weights of any type in memory of exactly their size, `offset_bytes` off alignment.
 class Weights {
  public:
-  Weights(DType dtype, int64_t num_rows, int64_t num_cols, int64_t offset_bytes = 0)
-      : offset_bytes_(offset_bytes), view_{nullptr, dtype, num_rows, num_cols} {
+  Weights(WeightType type, int64_t num_rows, int64_t num_cols, int64_t offset_bytes = 0)
+      : offset_bytes_(offset_bytes), view_{nullptr, type, num_rows, num_cols} {
     const int64_t n = num_rows * num_cols;
     const std::vector<float> values = RandomFloats(n, 7);
-    bytes_.resize(static_cast<size_t>(offset_bytes + DTypeRowBytes(dtype, n).value()));
+    bytes_.resize(static_cast<size_t>(offset_bytes + WeightBytes(type, n).value()));
     std::vector<std::byte> aligned(bytes_.size());
-    if (dtype == DType::kQ8_0) {
-      QuantizeQ8(values, aligned.data());
-    } else {
-      ConvertFromF32(dtype, values.data(), n, aligned.data());
-    }
+    FormatOf(type).encode(values.data(), n, aligned.data());
     std::copy_n(aligned.begin(), bytes_.size() - static_cast<size_t>(offset_bytes),
                 bytes_.begin() + offset_bytes);
   }
@@ -45,18 +42,6 @@ class Weights {
   }
 
  private:
-  static void QuantizeQ8(const std::vector<float>& values, std::byte* block) {
-    for (size_t i = 0; i < values.size(); i += kQ8BlockWeights, block += kQ8BlockBytes) {
-      float largest = 0;
-      for (int64_t j = 0; j < kQ8BlockWeights; ++j)
-        largest = std::max(largest, std::fabs(values[i + j]));
-      const uint16_t scale = F32ToF16(largest / 127);
-      std::memcpy(block, &scale, sizeof(scale));
-      for (int64_t j = 0; j < kQ8BlockWeights; ++j)
-        block[2 + j] = static_cast<std::byte>(std::lround(values[i + j] / (largest / 127)));
-    }
-  }
-
   int64_t offset_bytes_;
   MatrixView view_;
   std::vector<std::byte> bytes_;
@@ -75,7 +60,7 @@ std::vector<float> RunLinear(const Exec& exec, const Problem& problem, const flo
   const MatrixView& w = problem.w;
   std::vector<float> y(static_cast<size_t>(num_tokens * w.num_rows),
                        std::numeric_limits<float>::quiet_NaN());
-  const int64_t scratch_bytes = LinearScratchBytes(exec, w.dtype, num_tokens, w.num_cols);
+  const int64_t scratch_bytes = LinearScratchBytes(exec, w.type, num_tokens, w.num_cols);
   std::vector<std::byte> memory(static_cast<size_t>(scratch_bytes + 64), std::byte{0xff});
   const auto misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.data()) % 64);
   Linear(exec, {w, problem.bias, x, num_tokens, y.data(), problem.activations},
@@ -87,21 +72,21 @@ std::vector<float> RunLinear(const Exec& exec, const Problem& problem, const flo
 // one f32 rounding.
 double NumRoundings(Isa isa, const Problem& problem) {
   const int64_t num_cols = problem.w.num_cols;
-  const DType dtype = problem.w.dtype;
+  const WeightType type = problem.w.type;
   const int64_t num_terms =
-      dtype == DType::kBF16 && problem.activations == Activations::kSplit ? 2 : 1;
-  if (UsesTiles(isa, dtype)) {
+      type == WeightType::kBF16 && problem.activations == Activations::kSplit ? 2 : 1;
+  if (UsesTiles(isa, type)) {
     return 16 + 1 +
            static_cast<double>(num_terms * CeilDiv(num_cols, 32));  // in a tile; even + odd
   }
-  const int64_t chain = dtype == DType::kBF16   ? 2 * num_terms * CeilDiv(num_cols, 32)
-                        : dtype == DType::kQ8_0 ? 2 + num_cols / kQ8BlockWeights
-                                                : CeilDiv(num_cols, 16);
+  const int64_t chain = type == WeightType::kBF16   ? 2 * num_terms * CeilDiv(num_cols, 32)
+                        : type == WeightType::kQ8_0 ? 2 + num_cols / FormatOf(type).block_elements
+                                                    : CeilDiv(num_cols, 16);
   return static_cast<double>(chain) + 4;  // 4: the tree
 }
 
 std::string Describe(Isa isa, const MatrixView& w, int64_t num_tokens) {
-  return std::string(IsaName(isa)) + ", w " + std::string(DTypeName(w.dtype)) + " [" +
+  return std::string(IsaName(isa)) + ", w " + std::string(FormatOf(w.type).name) + " [" +
          std::to_string(w.num_rows) + ", " + std::to_string(w.num_cols) + "], " +
          std::to_string(num_tokens) + " tokens";
 }
@@ -113,7 +98,7 @@ void ExpectNearReference(Isa isa, const Problem& problem, int64_t num_tokens) {
   std::vector<double> expected(y.size()), magnitude(y.size());
   LinearRef({w, problem.bias, x.data(), num_tokens, nullptr}, expected.data(), magnitude.data());
   double x_rounding = 0;
-  if (w.dtype == DType::kBF16) {
+  if (w.type == WeightType::kBF16) {
     const bool is_split = problem.activations == Activations::kSplit;
     x_rounding = is_split ? kBF16HalfUlp * kBF16HalfUlp : kBF16HalfUlp;
   }
@@ -128,22 +113,20 @@ void ExpectNearReference(Isa isa, const Problem& problem, int64_t num_tokens) {
 constexpr int64_t kNumCols[] = {1, 8, 31, 32, 33, 64, 172, 4096};
 constexpr int64_t kNumRows[] = {1, 15, 16, 17, 512};
 
-bool Exists(DType dtype, int64_t num_cols) {
-  return dtype != DType::kQ8_0 || num_cols % kQ8BlockWeights == 0;
-}
+bool Exists(WeightType type, int64_t num_cols) { return WeightBytes(type, num_cols).has_value(); }
 
 TEST(Linear, IsNearTheReference) {
-  for (DType dtype : kDTypes) {
+  for (WeightType type : kTypes) {
     for (int64_t num_cols : kNumCols) {
-      if (!Exists(dtype, num_cols)) continue;
+      if (!Exists(type, num_cols)) continue;
       for (int64_t num_rows : {1, 17, 70}) {
-        const Weights weights(dtype, num_rows, num_cols);
+        const Weights weights(type, num_rows, num_cols);
         const std::vector<float> bias = RandomFloats(num_rows, 9);
         for (Isa isa : AvailableIsas()) {
           for (int64_t num_tokens : {1, 3, 37}) {
             ExpectNearReference(isa, {weights.view()}, num_tokens);
             ExpectNearReference(isa, {weights.view(), bias.data()}, num_tokens);
-            if (dtype != DType::kBF16) continue;
+            if (type != WeightType::kBF16) continue;
             ExpectNearReference(isa, {weights.view(), bias.data(), Activations::kSplit},
                                 num_tokens);
           }
@@ -174,10 +157,10 @@ bool SameBitsButNans(const std::vector<float>& a, const std::vector<float>& b) {
 
 // An implementation is only a speed.
 TEST(Linear, AllImplementationsOfAnOrderHaveTheSameBits) {
-  for (DType dtype : kDTypes) {
+  for (WeightType type : kTypes) {
     for (int64_t num_cols : kNumCols) {
-      if (!Exists(dtype, num_cols)) continue;
-      const Weights weights(dtype, 37, num_cols);
+      if (!Exists(type, num_cols)) continue;
+      const Weights weights(type, 37, num_cols);
       const std::vector<float> bias = RandomFloats(37, 9);
       for (int64_t num_tokens : {2, 9}) {
         const std::vector<float> x = HardFloats(num_tokens, num_cols);
@@ -186,7 +169,7 @@ TEST(Linear, AllImplementationsOfAnOrderHaveTheSameBits) {
           std::map<bool, std::vector<float>> expected;
           for (Isa isa : AvailableIsas()) {
             const std::vector<float> y = RunLinear({isa, 1}, problem, x.data(), num_tokens);
-            const auto first = expected.try_emplace(UsesTiles(isa, dtype), y).first;
+            const auto first = expected.try_emplace(UsesTiles(isa, type), y).first;
             ASSERT_TRUE(SameBitsButNans(y, first->second))
                 << Describe(isa, weights.view(), num_tokens);
           }
@@ -226,14 +209,14 @@ class LinearExactness : public testing::TestWithParam<Isa> {};
 
 TEST_P(LinearExactness, BitsDependOnTheTokenAndTheRowAlone) {
   if (!IsaAvailable(GetParam())) GTEST_SKIP() << "this machine cannot run it";
-  for (DType dtype : kDTypes) {
+  for (WeightType type : kTypes) {
     for (int64_t num_cols : kNumCols) {
-      if (!Exists(dtype, num_cols)) continue;
+      if (!Exists(type, num_cols)) continue;
       for (int64_t num_rows : kNumRows) {
         if (num_cols == 4096 && num_rows == 512) continue;  // seconds, and nothing new
-        const Weights weights(dtype, num_rows, num_cols), unaligned(dtype, num_rows, num_cols, 1);
+        const Weights weights(type, num_rows, num_cols), unaligned(type, num_rows, num_cols, 1);
         for (Activations activations : kBothActivations) {
-          if (activations == Activations::kSplit && dtype != DType::kBF16) continue;
+          if (activations == Activations::kSplit && type != WeightType::kBF16) continue;
           ExpectSameBitsHoweverCut(GetParam(), weights, unaligned, activations);
         }
       }
@@ -244,7 +227,7 @@ TEST_P(LinearExactness, BitsDependOnTheTokenAndTheRowAlone) {
 // Enough weights for several tasks, so that threads do share them.
 TEST_P(LinearExactness, ManyTasksHaveTheBitsOfOne) {
   if (!IsaAvailable(GetParam())) GTEST_SKIP() << "this machine cannot run it";
-  const Weights weights(DType::kBF16, 200, 4096);
+  const Weights weights(WeightType::kBF16, 200, 4096);
   const std::vector<float> x = RandomFloats(33 * 4096, 8);
   const std::vector<float> one = RunLinear({GetParam(), 1}, {weights.view()}, x.data(), 33);
   for (int num_threads : {2, 3}) {
@@ -258,7 +241,7 @@ TEST_P(LinearExactness, ManyTasksHaveTheBitsOfOne) {
 TEST_P(LinearExactness, BlocksOfColumnsAndTokensHaveTheBitsOfOneToken) {
   if (!IsaAvailable(GetParam())) GTEST_SKIP() << "this machine cannot run it";
   constexpr int64_t kTokens = 555, kRows = 41, kCols = 1100;
-  const Weights weights(DType::kBF16, kRows, kCols);
+  const Weights weights(WeightType::kBF16, kRows, kCols);
   const std::vector<float> x = RandomFloats(kTokens * kCols, 8);
   const Problem problem{weights.view(), nullptr, Activations::kSplit};
   const std::vector<float> together = RunLinear({GetParam(), 2}, problem, x.data(), kTokens);
@@ -271,10 +254,10 @@ TEST_P(LinearExactness, BlocksOfColumnsAndTokensHaveTheBitsOfOneToken) {
 // A token of infinities and NaN beside an ordinary one, weights that end where the memory ends.
 TEST_P(LinearExactness, NeighboursDoNotLeakIntoAToken) {
   if (!IsaAvailable(GetParam())) GTEST_SKIP() << "this machine cannot run it";
-  for (DType dtype : kDTypes) {
+  for (WeightType type : kTypes) {
     for (int64_t num_cols : {33, 64}) {
-      if (!Exists(dtype, num_cols)) continue;
-      const Weights weights(dtype, 17, num_cols);
+      if (!Exists(type, num_cols)) continue;
+      const Weights weights(type, 17, num_cols);
       std::vector<float> x = RandomFloats(3 * num_cols, 8);
       const std::vector<float> alone =
           RunLinear({GetParam(), 1}, {weights.view()}, x.data() + num_cols, 1);
@@ -300,7 +283,8 @@ TEST(Linear, TurnsWeightsToF32Exactly) {
   for (DType dtype : {DType::kF16, DType::kBF16}) {
     std::vector<uint16_t> bits(0x10000);
     for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(i);
-    const MatrixView w{reinterpret_cast<const std::byte*>(bits.data()), dtype, 0x10000, 1};
+    const MatrixView w{reinterpret_cast<const std::byte*>(bits.data()), WeightTypeOf(dtype),
+                       0x10000, 1};
     std::vector<float> expected(bits.size());
     ConvertToF32(dtype, bits.data(), 0x10000, expected.data());
     for (float& value : expected) {
@@ -319,13 +303,13 @@ TEST(Linear, TurnsWeightsToF32Exactly) {
 }
 
 TEST(Linear, NoTokensIsNoWork) {
-  const Weights weights(DType::kBF16, 4, 8);
+  const Weights weights(WeightType::kBF16, 4, 8);
   for (Isa isa : AvailableIsas())
     EXPECT_TRUE(RunLinear({isa, 1}, {weights.view()}, nullptr, 0).empty());
 }
 
 TEST(LinearDeathTest, ScratchThatIsTooSmallIsRefused) {
-  const Weights weights(DType::kBF16, 4, 8);
+  const Weights weights(WeightType::kBF16, 4, 8);
   std::vector<float> x(8), y(4);
   EXPECT_DEATH(Linear({Isa::kScalar, 1}, {weights.view(), nullptr, x.data(), 1, y.data()}, {}),
                "check failed");

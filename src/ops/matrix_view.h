@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kvick/tensor.h"
+#include "quant/weight_format.h"
 
 namespace kvick {
 
@@ -13,10 +13,13 @@ namespace kvick {
 // rows. `data` need not be aligned, not even to the element size.
 struct MatrixView {
   const std::byte* data = nullptr;
-  DType dtype = DType::kF32;
+  WeightType type = WeightType::kF32;
   int64_t num_rows = 0;
-  int64_t num_cols = 0;  // a multiple of 32 for kQ8_0
+  int64_t num_cols = 0;  // a multiple of the format's block_elements
 };
+
+// Bytes of a row. REQUIRES: num_cols is a multiple of the format's block_elements.
+int64_t RowBytes(const MatrixView& w);
 
 // Row `row` as f32, exactly: the plain way to read weights, for references.
 // REQUIRES: row in [0, num_rows).

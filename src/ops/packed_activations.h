@@ -30,9 +30,9 @@ constexpr int64_t StepBytes(ActivationFormat format) {
 // For kernels that multiply in f32, bf16 pairs are converted each time: 6 of 48 operations on
 // AVX-512, but 6 of 30 on AVX2, where fewer rows share a conversion. They pay where f32 pairs would
 // not stay in the L2 cache.
-constexpr ActivationFormat FormatFor(Isa isa, DType dtype, int64_t num_tokens) {
+constexpr ActivationFormat FormatFor(Isa isa, WeightType type, int64_t num_tokens) {
   constexpr int64_t kManyTokens = 64;
-  if (dtype != DType::kBF16) return ActivationFormat::kF32;
+  if (type != WeightType::kBF16) return ActivationFormat::kF32;
   if (isa == Isa::kAvx512Bf16) return ActivationFormat::kBF16Pairs;
   if (isa == Isa::kAvx512 && num_tokens >= kManyTokens) return ActivationFormat::kBF16Pairs;
   return ActivationFormat::kF32Pairs;

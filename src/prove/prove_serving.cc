@@ -212,7 +212,8 @@ Result<Claim> ProveWaste(const ProofContext& context) {
   config.head_dim = 8;
   config.vocab_size = 64;
   config.max_positions = 8192;
-  KVICK_ASSIGN_OR_RETURN(const RandomModel model, RandomModel::Create(config, DType::kBF16, 1));
+  KVICK_ASSIGN_OR_RETURN(const RandomModel model,
+                         RandomModel::Create(config, WeightType::kBF16, 1));
   TraceOptions trace_options;
   trace_options.num_requests = 150;
   trace_options.shared_prefix = 0;  // shared blocks count once and would hide the waste
