@@ -48,7 +48,12 @@ std::vector<std::string> FuzzSeeds() {
   GgufSpec gpt2 = Spec("gpt2", {"a", "<s>", "b", "ab", "\xC4\xA0"}, {1, 3, 1, 1, 1});
   gpt2.SetString("tokenizer.ggml.pre", "llama-bpe");
   gpt2.SetStrings("tokenizer.ggml.merges", {"a b"});
-  return {sentence_piece.Build(), gpt2.Build()};
+  GgufSpec unigram = sentence_piece;
+  unigram.SetString("tokenizer.ggml.model", "t5");
+  unigram.Set("tokenizer.ggml.add_space_prefix", GgufType::kBool, "\x01");
+  unigram.Set("tokenizer.ggml.precompiled_charsmap", GgufType::kArray,
+              testing::PackedArray(GgufType::kU8, 10, std::string("\x04\0\0\0\0\0\0\0a\0", 10)));
+  return {sentence_piece.Build(), gpt2.Build(), unigram.Build()};
 }
 
 }  // namespace kvick

@@ -78,12 +78,20 @@ std::vector<std::string> FuzzSeeds() {
 "add_bos_token": true, "add_eos_token": true, "tokenizer_class": "LlamaTokenizer",
 "added_tokens_decoder": {"4": {"content": "ab", "lstrip": true}, "9": {"content": "  "}}})";
   const std::string separator(1, '\0');
+  const std::string unigram = R"({
+"added_tokens": [{"id": 1, "content": "<s>", "special": true}],
+"normalizer": {"type": "Precompiled", "precompiled_charsmap": "CAAAAAAEAAAAAQAAYQA="},
+"pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always"},
+"decoder": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always"},
+"model": {"type": "Unigram", "unk_id": 0, "byte_fallback": true,
+  "vocab": [["<unk>", 0], ["<s>", 0], ["\u2581", -3.5], ["a", -3], ["ab", -4], ["<0xC3>", -9]]}})";
   return {byte_level,
           byte_level + separator + config,
           space_markers + separator + config,
           metaspace + separator + config,
           steps,
-          steps + separator + config};
+          steps + separator + config,
+          unigram};
 }
 
 }  // namespace kvick

@@ -35,33 +35,52 @@ Result<Charsmap> Charsmap::Parse(std::string_view bytes) {
   return map;
 }
 
-std::optional<std::string_view> Charsmap::Find(std::string_view text) const {
+template <class Visit>
+void Charsmap::ForEachEntry(std::string_view text, Visit visit) const {
   uint32_t place = Offset(units_[0]);
-  for (const char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
     place ^= byte;
-    if (byte == 0 || place >= units_.size() || Label(units_[place]) != byte) return std::nullopt;
+    if (byte == 0 || place >= units_.size() || Label(units_[place]) != byte) return;
     const uint32_t unit = units_[place];
     place ^= Offset(unit);
     if (!HasLeaf(unit)) continue;
-    if (place >= units_.size() || Value(units_[place]) >= replacements_.size()) return std::nullopt;
+    if (place >= units_.size() || Value(units_[place]) >= replacements_.size()) return;
     const std::string_view rest = std::string_view(replacements_).substr(Value(units_[place]));
-    return rest.substr(0, rest.find('\0'));
+    if (!visit(Entry{i + 1, rest.substr(0, rest.find('\0'))})) return;
   }
-  return std::nullopt;
+}
+
+std::optional<Charsmap::Entry> Charsmap::FindShortest(std::string_view text) const {
+  std::optional<Entry> found;
+  ForEachEntry(text, [&](const Entry& entry) {
+    found = entry;
+    return false;
+  });
+  return found;
+}
+
+std::optional<Charsmap::Entry> Charsmap::FindLongest(std::string_view text) const {
+  std::optional<Entry> found;
+  ForEachEntry(text, [&](const Entry& entry) {
+    found = entry;
+    return true;
+  });
+  return found;
 }
 
 void Charsmap::AppendReplaced(std::string_view grapheme, std::string& result) const {
   constexpr size_t kMaxGraphemeBytes = 5;
   if (grapheme.size() <= kMaxGraphemeBytes) {
-    if (const auto replacement = Find(grapheme)) {
-      result += *replacement;
+    if (const auto entry = FindShortest(grapheme)) {
+      result += entry->replacement;
       return;
     }
   }
   while (!grapheme.empty()) {
     const std::string_view character = grapheme.substr(0, CharacterBytes(grapheme));
-    result += Find(character).value_or(character);
+    const auto entry = FindShortest(character);
+    result += entry ? entry->replacement : character;
     grapheme.remove_prefix(character.size());
   }
 }

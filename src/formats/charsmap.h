@@ -25,9 +25,19 @@ class Charsmap {
   // tokenizers. Bytes that are no UTF-8 stay. nullopt for a result of more than `max_bytes`.
   std::optional<std::string> Replace(std::string_view text, size_t max_bytes) const;
 
+  // The longest entry that `text` begins with, as SentencePiece itself takes it.
+  struct Entry {
+    size_t num_bytes;              // of the text
+    std::string_view replacement;  // lives as long as the map
+  };
+  std::optional<Entry> FindLongest(std::string_view text) const;
+
  private:
-  // What replaces the shortest entry that `text` begins with.
-  std::optional<std::string_view> Find(std::string_view text) const;
+  // Calls `visit(entry)` for the entries that `text` begins with, the shortest first, until it
+  // gives false.
+  template <class Visit>
+  void ForEachEntry(std::string_view text, Visit visit) const;
+  std::optional<Entry> FindShortest(std::string_view text) const;
   void AppendReplaced(std::string_view grapheme, std::string& result) const;
 
   std::vector<uint32_t> units_;

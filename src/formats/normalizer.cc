@@ -49,6 +49,36 @@ tl::unexpected<Error> TooLarge() {
   return Fail(ErrorCode::kExhausted, "the tokenizer's normalizer makes the text too large");
 }
 
+// Appends characters of a text that SentencePiece normalizes.
+class SentencePieceWriter {
+ public:
+  explicit SentencePieceWriter(const SentencePieceStep& step) : step_(step) {}
+
+  void Append(std::string_view characters) {
+    for (const char c : characters) {
+      if (c == ' ') {
+        in_word_ = false;
+        if (!step_.merges_spaces) text_ += step_.space;
+        continue;
+      }
+      if (!in_word_) StartWord();
+      text_ += c;
+    }
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void StartWord() {
+    if ((step_.adds_space && !has_word_) || step_.merges_spaces) text_ += step_.space;
+    in_word_ = has_word_ = true;
+  }
+
+  const SentencePieceStep& step_;
+  std::string text_;
+  bool in_word_ = false, has_word_ = false;
+};
+
 struct Apply {
   std::string_view text;
   RegexWork& work;
@@ -71,6 +101,17 @@ struct Apply {
     auto replaced = step.charsmap->Replace(text, MaxRewrittenBytes(work.text_bytes()));
     if (!replaced) return TooLarge();
     return NormalizedText{*std::move(replaced)};
+  }
+  Result<NormalizedText> operator()(const SentencePieceStep& step) const {
+    SentencePieceWriter writer(step);
+    for (std::string_view rest = text; !rest.empty();) {
+      const auto entry = step.charsmap ? step.charsmap->FindLongest(rest) : std::nullopt;
+      const size_t num_bytes = entry ? entry->num_bytes : CharacterBytes(rest);
+      writer.Append(entry ? entry->replacement : rest.substr(0, num_bytes));
+      if (writer.text().size() > MaxRewrittenBytes(work.text_bytes())) return TooLarge();
+      rest.remove_prefix(num_bytes);
+    }
+    return NormalizedText{writer.text()};
   }
   Result<NormalizedText> operator()(SpellBytesStep) const {
     NormalizedText result;

@@ -31,10 +31,19 @@ struct StripAccentsStep {};  ///< drops combining marks; accents have to be deco
 struct PrecompiledStep {
   std::shared_ptr<const Charsmap> charsmap;
 };
+// SentencePiece's own normalizer: the longest entries of the charsmap, if there is one, are
+// replaced; spaces become `space`, and one is put before the first word.
+struct SentencePieceStep {
+  std::shared_ptr<const Charsmap> charsmap;
+  std::string space;
+  bool adds_space = true;
+  bool merges_spaces = false;  ///< those at either end are dropped, of others one is left
+};
 struct SpellBytesStep {};  ///< each byte becomes the character that spells it: see SpellBytes
 
-using NormalizerStep = std::variant<UnicodeForm, PrependStep, ReplaceStep, StripStep, LowercaseStep,
-                                    StripAccentsStep, PrecompiledStep, SpellBytesStep>;
+using NormalizerStep =
+    std::variant<UnicodeForm, PrependStep, ReplaceStep, StripStep, LowercaseStep, StripAccentsStep,
+                 PrecompiledStep, SentencePieceStep, SpellBytesStep>;
 
 struct NormalizedText {
   std::string text;

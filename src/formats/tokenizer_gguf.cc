@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -111,23 +113,25 @@ Status ReadIds(const GgufFile& file, TokenizerData& data) {
   return {};
 }
 
-Status ReadSurroundings(const GgufFile& file, bool add_bos_by_default, TokenizerData& data) {
+// Which tokens are put around a text where the file does not say.
+struct DefaultSurroundings {
+  bool bos, eos;
+};
+
+Status ReadSurroundings(const GgufFile& file, DefaultSurroundings defaults, TokenizerData& data) {
   KVICK_ASSIGN_OR_RETURN(const auto add_bos, file.FindBool("tokenizer.ggml.add_bos_token"));
   KVICK_ASSIGN_OR_RETURN(const auto add_eos, file.FindBool("tokenizer.ggml.add_eos_token"));
-  if (add_bos.value_or(add_bos_by_default) && data.bos_id) data.prefix_ids = {*data.bos_id};
-  if (add_eos.value_or(false) && data.eos_id) data.suffix_ids = {*data.eos_id};
+  if (add_bos.value_or(defaults.bos) && data.bos_id) data.prefix_ids = {*data.bos_id};
+  if (add_eos.value_or(defaults.eos) && data.eos_id) data.suffix_ids = {*data.eos_id};
   return {};
 }
 
-// SentencePiece's own ids, for files that name none.
-void DefaultIds(TokenizerData& data) {
-  const auto set_default = [&](std::optional<int32_t>& id, int32_t value, TokenType type) {
-    const auto index = static_cast<size_t>(value);
-    if (!id && index < data.types.size() && data.types[index] == type) id = value;
-  };
-  set_default(data.unknown_id, 0, TokenType::kUnknown);
-  set_default(data.bos_id, 1, TokenType::kControl);
-  set_default(data.eos_id, 2, TokenType::kControl);
+// The usual id of a token, for files that name none.
+void SetDefaultId(std::optional<int32_t>& id, size_t value, TokenType type,
+                  const TokenizerData& data) {
+  if (!id && value < data.types.size() && data.types[value] == type) {
+    id = static_cast<int32_t>(value);
+  }
 }
 
 Result<TokenizerData> SentencePieceFromGguf(const GgufFile& file) {
@@ -136,8 +140,10 @@ Result<TokenizerData> SentencePieceFromGguf(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(const auto scores, file.GetFloatArray(kScoresKey));
   data.scores.assign(scores.begin(), scores.end());
   KVICK_RETURN_IF_ERROR(ReadIds(file, data));
-  DefaultIds(data);
-  KVICK_RETURN_IF_ERROR(ReadSurroundings(file, true, data));
+  SetDefaultId(data.unknown_id, 0, TokenType::kUnknown, data);
+  SetDefaultId(data.bos_id, 1, TokenType::kControl, data);
+  SetDefaultId(data.eos_id, 2, TokenType::kControl, data);
+  KVICK_RETURN_IF_ERROR(ReadSurroundings(file, {.bos = true, .eos = false}, data));
   KVICK_ASSIGN_OR_RETURN(const auto add_space, file.FindBool("tokenizer.ggml.add_space_prefix"));
   const std::string marker(kSpaceMarker);
   KVICK_ASSIGN_OR_RETURN(TextPattern space, TextPattern::FromString(" "));
@@ -167,7 +173,63 @@ Result<TokenizerData> Gpt2FromGguf(const GgufFile& file) {
   KVICK_RETURN_IF_ERROR(ReadPieces(file, data));
   KVICK_ASSIGN_OR_RETURN(data.merges, ReadMerges(file));
   KVICK_RETURN_IF_ERROR(ReadIds(file, data));
-  KVICK_RETURN_IF_ERROR(ReadSurroundings(file, pre->add_bos, data));
+  KVICK_RETURN_IF_ERROR(ReadSurroundings(file, {.bos = pre->add_bos, .eos = false}, data));
+  return data;
+}
+
+// The steps before and behind SentencePiece's Unigram, which are those of its own normalizer.
+Status ReadUnigramSteps(const GgufFile& file, TokenizerData& data) {
+  constexpr std::string_view kCharsmapKey = "tokenizer.ggml.precompiled_charsmap";
+  SentencePieceStep step;
+  step.space = kSpaceMarker;
+  KVICK_ASSIGN_OR_RETURN(const auto bytes, file.FindIntArray(kCharsmapKey));
+  if (bytes && !bytes->empty()) {
+    std::string text;
+    for (const int64_t byte : *bytes) text += static_cast<char>(byte);
+    KVICK_ASSIGN_OR_RETURN(Charsmap charsmap,
+                           Charsmap::Parse(text).map_error(WithSource(file.source())));
+    step.charsmap = std::make_shared<const Charsmap>(std::move(charsmap));
+  }
+  KVICK_ASSIGN_OR_RETURN(const auto merges,
+                         file.FindBool("tokenizer.ggml.remove_extra_whitespaces"));
+  KVICK_ASSIGN_OR_RETURN(const auto adds, file.FindBool("tokenizer.ggml.add_space_prefix"));
+  step.merges_spaces = merges.value_or(false);
+  step.adds_space = adds.value_or(false);
+  data.normalizer = {std::move(step)};
+  KVICK_ASSIGN_OR_RETURN(TextPattern marked, TextPattern::FromString(std::string(kSpaceMarker)));
+  data.decoder.steps = {ReplaceStep{std::move(marked), " "}, ByteFallbackStep{}};
+  if (adds.value_or(false)) {
+    data.decoder.strip_content = " ";
+    data.decoder.max_start_strips = 1;
+  }
+  return {};
+}
+
+// Scores as llama.cpp has them: those of user-defined pieces are 0, and unused pieces count too.
+Status ReadUnigramScores(const GgufFile& file, TokenizerData& data) {
+  constexpr float kUnknownPenalty = 10;
+  KVICK_ASSIGN_OR_RETURN(const auto scores, file.GetFloatArray(kScoresKey));
+  data.scores.assign(scores.begin(), scores.end());
+  float min_score = std::numeric_limits<float>::max();
+  for (size_t i = 0; i < std::min(scores.size(), data.in_model.size()); ++i) {
+    if (data.types[i] == TokenType::kNormal) min_score = std::min(min_score, scores[i]);
+    if (data.types[i] == TokenType::kUserDefined) data.scores[i] = 0;
+    if (data.types[i] == TokenType::kUnused) data.in_model[i] = true;
+  }
+  data.unknown_score = min_score - kUnknownPenalty;
+  return {};
+}
+
+Result<TokenizerData> UnigramFromGguf(const GgufFile& file) {
+  TokenizerData data;
+  data.encoder = EncoderKind::kUnigram;
+  KVICK_RETURN_IF_ERROR(ReadPieces(file, data));
+  KVICK_RETURN_IF_ERROR(ReadUnigramScores(file, data));
+  KVICK_RETURN_IF_ERROR(ReadIds(file, data));
+  SetDefaultId(data.eos_id, 1, TokenType::kControl, data);
+  SetDefaultId(data.unknown_id, 2, TokenType::kUnknown, data);
+  KVICK_RETURN_IF_ERROR(ReadUnigramSteps(file, data));
+  KVICK_RETURN_IF_ERROR(ReadSurroundings(file, {.bos = false, .eos = true}, data));
   return data;
 }
 
@@ -175,10 +237,11 @@ Result<TokenizerData> ReadTokenizerData(const GgufFile& file) {
   KVICK_ASSIGN_OR_RETURN(const auto model, file.FindString(kModelKey));
   if (model == "llama") return SentencePieceFromGguf(file);
   if (model == "gpt2") return Gpt2FromGguf(file);
+  if (model == "t5") return UnigramFromGguf(file);
   if (!model || model == "none") {
     return Fail(ErrorCode::kNotFound, "{}: the file has no tokenizer", file.source());
   }
-  return Fail(ErrorCode::kUnsupported, "{}: {}: expected \"llama\" or \"gpt2\", got {}",
+  return Fail(ErrorCode::kUnsupported, "{}: {}: expected \"llama\", \"gpt2\" or \"t5\", got {}",
               file.source(), kModelKey, Quoted(*model));
 }
 

@@ -7,8 +7,9 @@
 
 namespace kvick {
 
-// The tokenizer in the metadata of a GGUF file: tokenizer.ggml.model `llama`, or `gpt2` with one of
-// the known tokenizer.ggml.pre (missing: `default`). It encodes as llama.cpp does.
+// The tokenizer in the metadata of a GGUF file: tokenizer.ggml.model `llama`, `t5` (Unigram), or
+// `gpt2` with one of the known tokenizer.ggml.pre (missing: `default`). It encodes as llama.cpp
+// does.
 //
 // Errors    not_found: the file has no tokenizer (model missing or `none`), and nothing else;
 //           unsupported: another model or pre;  corrupt: a missing key or a bad value

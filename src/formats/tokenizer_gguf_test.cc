@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "formats/damage_testing.h"
 #include "formats/files_testing.h"
 #include "formats/gguf_testing.h"
+#include "formats/sentencepiece_model.h"
 #include "formats/tokenizer_testing.h"
 
 namespace kvick {
@@ -187,7 +189,7 @@ TEST(TokenizerFromGguf, NamesWhatItDoesNotKnow) {
   GgufSpec spec = SentencePieceSpec();
   spec.SetString("tokenizer.ggml.model", "bert");
   EXPECT_EQ(LoadError(spec).message,
-            "gguf: tokenizer.ggml.model: expected \"llama\" or \"gpt2\", got \"bert\"");
+            "gguf: tokenizer.ggml.model: expected \"llama\", \"gpt2\" or \"t5\", got \"bert\"");
   const Error error = LoadError(Gpt2Spec("no-such-pre"));
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);
   EXPECT_EQ(error.message,
@@ -257,6 +259,60 @@ TEST(TokenizerFromGguf, RefusesBadMerges) {
   spec.SetStrings("tokenizer.ggml.merges", {"x y"});
   EXPECT_EQ(LoadError(spec).message,
             "gguf: merge 0: expected two tokens that make a third, got \"x\" and \"y\"");
+}
+
+// What llama.cpp's converter writes of a SentencePiece model.
+GgufSpec UnigramSpec(const SentencePieceModel& model) {
+  GgufSpec spec;
+  spec.SetString("tokenizer.ggml.model", "t5");
+  std::vector<std::string> pieces;
+  std::vector<double> scores;
+  std::string types;
+  for (const SentencePieceModel::Piece& piece : model.pieces) {
+    pieces.push_back(piece.text);
+    scores.push_back(piece.score);
+    types += Packed(static_cast<int32_t>(piece.type));
+  }
+  spec.SetStrings("tokenizer.ggml.tokens", pieces);
+  SetScores(spec, scores);
+  spec.Set("tokenizer.ggml.token_type", GgufType::kArray,
+           PackedArray(GgufType::kI32, pieces.size(), types));
+  spec.Set(
+      "tokenizer.ggml.precompiled_charsmap", GgufType::kArray,
+      PackedArray(GgufType::kU8, model.precompiled_charsmap.size(), model.precompiled_charsmap));
+  SetBool(spec, "tokenizer.ggml.add_space_prefix", 1);
+  SetBool(spec, "tokenizer.ggml.remove_extra_whitespaces", 1);
+  spec.SetU32("tokenizer.ggml.eos_token_id", 2);
+  spec.SetU32("tokenizer.ggml.unknown_token_id", 0);
+  return spec;
+}
+
+TEST(TokenizerFromGguf, UnigramEncodesAsSentencePieceDoes) {
+  const std::string folder = std::string(KVICK_RECORDED_TOKENIZERS) + "/sentencepiece/";
+  const std::string bytes = testing::ReadFile(folder + "unigram-normalized.model");
+  const auto model = SentencePieceModel::Parse(testing::AsBytes(bytes), "model");
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  const Tokenizer tokenizer = *Load(UnigramSpec(*model));
+  const auto cases = nlohmann::json::parse(testing::ReadFile(folder + "unigram-normalized.json"));
+  EXPECT_GT(cases.size(), 150u);
+  for (const nlohmann::json& test : cases) {
+    const std::string text = test["text"];
+    if (text.find(kSpaceMarker) != std::string::npos) continue;  // no space to llama.cpp
+    std::vector<int32_t> expected = test["ids"];
+    expected.push_back(2);  // </s>, which llama.cpp puts behind a text
+    EXPECT_EQ(*tokenizer.Encode(text), expected) << test["text"].dump();
+  }
+}
+
+TEST(TokenizerFromGguf, RefusesADamagedCharsmap) {
+  const SentencePieceModel model{.pieces = {{"<unk>", 0, SentencePieceModel::PieceType::kUnknown}}};
+  GgufSpec spec = UnigramSpec(model);
+  EXPECT_TRUE(Load(spec).has_value());
+  spec.Set("tokenizer.ggml.precompiled_charsmap", GgufType::kArray,
+           PackedArray(GgufType::kU8, 5, "\x08" + std::string(4, '\0')));
+  const auto tokenizer = Load(spec);
+  ASSERT_FALSE(tokenizer.has_value());
+  EXPECT_EQ(tokenizer.error().code, ErrorCode::kCorrupt);
 }
 
 }  // namespace

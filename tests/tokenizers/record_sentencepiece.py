@@ -9,6 +9,7 @@ Needs Debian's python3-sentencepiece. The models were trained on the first 200,0
         --remove_extra_whitespaces=false --user_defined_symbols='<sep>'
     spm_train --model_type=unigram --vocab_size=700 --byte_fallback=true --normalization_rule_name=identity \\
         --remove_extra_whitespaces=false
+    spm_train --model_type=unigram --vocab_size=400 --normalization_rule_tsv=RULES    (those of charsmap.mjs)
 """
 
 import json
