@@ -38,7 +38,7 @@ inline std::string RandomWeightBytes(std::mt19937& random, WeightType type, int6
   std::vector<float> values(static_cast<size_t>(num));
   for (float& value : values) value = normal(random);
   std::string bytes(static_cast<size_t>(WeightBytes(type, num).value()), '\0');
-  FormatOf(type).encode(values.data(), num, reinterpret_cast<std::byte*>(bytes.data()));
+  EncodeWeights(type, values.data(), num, reinterpret_cast<std::byte*>(bytes.data()));
   return bytes;
 }
 

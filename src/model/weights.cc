@@ -105,7 +105,7 @@ Result<std::vector<float>> CopyVector(const WeightSource& source, const std::str
   KVICK_ASSIGN_OR_RETURN(const TensorInfo* tensor,
                          FindTensor(source, name, std::array{num_elements}));
   std::vector<float> values(static_cast<size_t>(num_elements));
-  tensor->format->decode(tensor->data, num_elements, values.data());
+  DecodeWeights(tensor->format->type, tensor->data, num_elements, values.data());
   return values;
 }
 

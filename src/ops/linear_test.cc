@@ -30,7 +30,7 @@ class Weights {
     const std::vector<float> values = RandomFloats(n, 7);
     bytes_.resize(static_cast<size_t>(offset_bytes + WeightBytes(type, n).value()));
     std::vector<std::byte> aligned(bytes_.size());
-    FormatOf(type).encode(values.data(), n, aligned.data());
+    EncodeWeights(type, values.data(), n, aligned.data());
     std::copy_n(aligned.begin(), bytes_.size() - static_cast<size_t>(offset_bytes),
                 bytes_.begin() + offset_bytes);
   }

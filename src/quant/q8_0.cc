@@ -1,37 +1,42 @@
-#include "quant/q8_0.h"
+// Q8_0: 32 weights of 8 bits and one scale, 34 bytes.
+//
+//   f16 d;  i8 code[32]
+//   weight = d * code
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
-#include "base/dtype.h"
+#include "quant/block_bytes.h"
+#include "quant/choose_codes.h"
+#include "quant/formats.h"
 
 namespace kvick {
+namespace {
 
-void DecodeQ8_0(const std::byte* src, int64_t n, float* dst) {
-  for (int64_t i = 0; i < n; i += kQ8BlockWeights, src += kQ8BlockBytes) {
-    uint16_t scale_bits;
-    std::memcpy(&scale_bits, src, sizeof(scale_bits));
-    const float scale = F16ToF32(scale_bits);
-    const auto* quants = reinterpret_cast<const int8_t*>(src + sizeof(scale_bits));
-    for (int64_t j = 0; j < kQ8BlockWeights; ++j)
-      dst[i + j] = scale * static_cast<float>(quants[j]);
+constexpr int kElements = 32;
+
+void Unpack(const std::byte* block, UnpackedBlock& out) {
+  out.scales[0] = LoadF16(block);
+  out.minimums[0] = 0.0f;
+  std::memcpy(out.codes, block + 2, kElements);
+}
+
+void Pack(const float* values, std::byte* block) {
+  const float d = StoreF16(LargestMagnitude(values, kElements) / 127, block);
+  for (int i = 0; i < kElements; ++i) {
+    block[2 + i] = static_cast<std::byte>(NearestCode(values[i], d, -128, 127));
   }
 }
 
-void EncodeQ8_0(const float* src, int64_t n, std::byte* dst) {
-  for (int64_t i = 0; i < n; i += kQ8BlockWeights, dst += kQ8BlockBytes) {
-    float max = 0;
-    for (int64_t j = 0; j < kQ8BlockWeights; ++j) max = std::max(max, std::abs(src[i + j]));
-    const uint16_t scale_bits = F32ToF16(max / 127);
-    const float scale = F16ToF32(scale_bits);
-    const float inverse = scale > 0 ? 1 / scale : 0.0f;
-    std::memcpy(dst, &scale_bits, sizeof(scale_bits));
-    for (int64_t j = 0; j < kQ8BlockWeights; ++j) {
-      const float quant = std::clamp(std::nearbyint(src[i + j] * inverse), -127.0f, 127.0f);
-      dst[2 + j] = static_cast<std::byte>(static_cast<int8_t>(quant));
-    }
-  }
-}
+}  // namespace
+
+constexpr WeightFormat kQ8_0Format{
+    .type = WeightType::kQ8_0,
+    .name = "q8_0",
+    .gguf_name = "Q8_0",
+    .gguf_type = 8,
+    .block_elements = 32,
+    .block_bytes = 34,
+    .sub_block_elements = 32,
+    .unpack = Unpack,
+    .pack = Pack,
+};
 
 }  // namespace kvick

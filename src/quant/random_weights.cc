@@ -16,7 +16,6 @@ constexpr int64_t kTaskElements = int64_t{1} << 16;
 constexpr int64_t kPeriodElements = 64 * kTaskElements;
 
 void Encode(const RandomWeights& weights, int64_t num_elements, std::byte* dst) {
-  const WeightFormat& format = FormatOf(weights.type);
   ParallelFor(weights.num_threads, CeilDiv(num_elements, kTaskElements), [&](int64_t task, int) {
     const int64_t begin = task * kTaskElements;
     const int64_t num = std::min(kTaskElements, num_elements - begin);
@@ -24,7 +23,7 @@ void Encode(const RandomWeights& weights, int64_t num_elements, std::byte* dst) 
     const uint32_t seed = weights.seed * 64 + static_cast<uint32_t>(task);
     RandomNumbers{DType::kF32, num, weights.deviation, seed, 1}.WriteTo(
         reinterpret_cast<std::byte*>(values.data()));
-    format.encode(values.data(), num, dst + *WeightBytes(weights.type, begin));
+    EncodeWeights(weights.type, values.data(), num, dst + *WeightBytes(weights.type, begin));
   });
 }
 

@@ -6,55 +6,54 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
-#include "quant/q8_0.h"
+#include "quant/formats.h"
 
 namespace kvick {
 namespace {
 
-template <DType kDType>
-void DecodePlain(const std::byte* src, int64_t n, float* dst) {
-  ConvertToF32(kDType, src, n, dst);
+WeightFormat Plain(WeightType type, DType dtype, std::string_view gguf_name, uint32_t gguf_type) {
+  WeightFormat format{.type = type, .gguf_name = gguf_name, .gguf_type = gguf_type};
+  format.name = DTypeName(dtype);
+  format.block_bytes = DTypeBytes(dtype);
+  format.dtype = dtype;
+  return format;
 }
 
-template <DType kDType>
-void EncodePlain(const float* src, int64_t n, std::byte* dst) {
-  ConvertFromF32(kDType, src, n, dst);
+// Not a constant of the compiler's, as the formats are those of other sources.
+const std::array<WeightFormat, 15>& Table() {
+  static const std::array<WeightFormat, 15> table{
+      Plain(WeightType::kF32, DType::kF32, "F32", 0),
+      Plain(WeightType::kF16, DType::kF16, "F16", 1),
+      Plain(WeightType::kBF16, DType::kBF16, "BF16", 30),
+      kQ8_0Format,
+      kQ4_0Format,
+      kQ4_1Format,
+      kQ5_0Format,
+      kQ5_1Format,
+      kQ2_KFormat,
+      kQ3_KFormat,
+      kQ4_KFormat,
+      kQ5_KFormat,
+      kQ6_KFormat,
+      kIQ4_NLFormat,
+      kIQ4_XSFormat,
+  };
+  return table;
 }
-
-template <DType kDType>
-constexpr WeightFormat Plain(WeightType type, std::string_view name, std::string_view gguf_name,
-                             uint32_t gguf_type) {
-  return {type,
-          name,
-          gguf_name,
-          gguf_type,
-          1,
-          kDType == DType::kF32 ? 4 : 2,
-          kDType,
-          DecodePlain<kDType>,
-          EncodePlain<kDType>};
-}
-
-constexpr std::array kFormats{
-    Plain<DType::kF32>(WeightType::kF32, "f32", "F32", 0),
-    Plain<DType::kF16>(WeightType::kF16, "f16", "F16", 1),
-    Plain<DType::kBF16>(WeightType::kBF16, "bf16", "BF16", 30),
-    kQ8_0Format,
-};
 
 const WeightFormat* FindIf(auto is_it) {
-  const auto* const place = std::ranges::find_if(kFormats, is_it);
-  return place == kFormats.end() ? nullptr : place;
+  const auto* const place = std::ranges::find_if(Table(), is_it);
+  return place == Table().end() ? nullptr : place;
 }
 
 }  // namespace
 
-std::span<const WeightFormat> AllWeightFormats() { return kFormats; }
+std::span<const WeightFormat> AllWeightFormats() { return Table(); }
 
 const WeightFormat& FormatOf(WeightType type) {
   const auto idx = static_cast<size_t>(type);
-  KVICK_CHECK(idx < kFormats.size() && kFormats[idx].type == type);
-  return kFormats[idx];
+  KVICK_CHECK(idx < Table().size() && Table()[idx].type == type);
+  return Table()[idx];
 }
 
 const WeightFormat* FindWeightFormat(std::string_view name) {
@@ -81,7 +80,25 @@ std::optional<int64_t> WeightBytes(WeightType type, int64_t num_elements) {
 void DecodeWeights(WeightType type, const std::byte* src, int64_t n, float* dst) {
   const WeightFormat& format = FormatOf(type);
   KVICK_CHECK(n % format.block_elements == 0);
-  format.decode(src, n, dst);
+  if (format.dtype) return ConvertToF32(*format.dtype, src, n, dst);
+  UnpackedBlock block;
+  for (int64_t begin = 0; begin < n; begin += format.block_elements, src += format.block_bytes) {
+    format.unpack(src, block);
+    for (int64_t i = 0; i < format.block_elements; ++i) {
+      const int64_t sub = i / format.sub_block_elements;
+      const float product = block.scales[sub] * static_cast<float>(block.codes[i]);
+      dst[begin + i] = format.has_minimums ? product + block.minimums[sub] : product;
+    }
+  }
+}
+
+void EncodeWeights(WeightType type, const float* src, int64_t n, std::byte* dst) {
+  const WeightFormat& format = FormatOf(type);
+  KVICK_CHECK(n % format.block_elements == 0);
+  if (format.dtype) return ConvertFromF32(*format.dtype, src, n, dst);
+  for (int64_t begin = 0; begin < n; begin += format.block_elements, dst += format.block_bytes) {
+    format.pack(src + begin, dst);
+  }
 }
 
 bool UsesTiles(Isa isa, WeightType type) {
