@@ -129,7 +129,9 @@ Status LinearBench::Check(int64_t num_tokens) {
   const MatrixView w = matrix(0);
   Run(w, num_tokens);
   const int64_t num_checked = std::min<int64_t>(32, num_rows_);
-  const double x_error = type_ == WeightType::kBF16 ? 0x1p-8 : 0.0;
+  const double x_error = type_ == WeightType::kBF16       ? 0x1p-8
+                         : FormatOf(type_).is_quantized() ? 0x1p-13
+                                                          : 0.0;
   const double bound = 10 * (0x1p-24 + x_error / std::sqrt(static_cast<double>(num_cols_)));
   std::vector<double> expected(static_cast<size_t>(num_tokens * num_checked)), magnitude = expected;
   for (const int64_t first : {int64_t{0}, (num_rows_ - num_checked) / 2, num_rows_ - num_checked}) {
@@ -164,7 +166,7 @@ BenchWork LinearBench::Work(int64_t num_tokens) const {
   const double num_weights = static_cast<double>(num_rows_) * static_cast<double>(num_cols_);
   return {static_cast<double>(matrix_bytes_),
           {{WeightMultiplication(exec_.isa, type_),
-            2 * static_cast<double>(num_tokens) * num_weights}}};
+            WeightFlops(exec_.isa, type_) * static_cast<double>(num_tokens) * num_weights}}};
 }
 
 // Passes that differ much in length are timed apart: slices are as long as the longest asks for.

@@ -41,27 +41,28 @@ constexpr int64_t kDefaultNumNew = 512;
 // Tokens behind the depth that the checks need.
 constexpr int64_t kNumChecked = 2;
 
-// The weights that a token meets.
+// The weights that a token meets, and the operations that it takes.
 struct WeightCounts {
-  std::map<Multiplication, double> layer_elements;   // of all layers
-  std::map<Multiplication, double> output_elements;  // for a row of logits
-  double bytes = 0;                                  // of both
+  std::map<Multiplication, double> layer_flops;   // of all layers
+  std::map<Multiplication, double> output_flops;  // for a row of logits
+  double bytes = 0;                               // of both
 };
 
 WeightCounts CountWeights(const ModelWeights& weights, Isa isa) {
   WeightCounts counts;
-  const auto add = [&](const MatrixView& w, std::map<Multiplication, double>& elements) {
-    elements[WeightMultiplication(isa, w.type)] +=
-        static_cast<double>(w.num_rows) * static_cast<double>(w.num_cols);
+  const auto add = [&](const MatrixView& w, std::map<Multiplication, double>& flops) {
+    flops[WeightMultiplication(isa, w.type)] += WeightFlops(isa, w.type) *
+                                                static_cast<double>(w.num_rows) *
+                                                static_cast<double>(w.num_cols);
     counts.bytes += static_cast<double>(w.num_rows * RowBytes(w));
   };
   for (const LayerWeights& layer : weights.layers) {
     for (const MatrixView* w :
          {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
-      add(*w, counts.layer_elements);
+      add(*w, counts.layer_flops);
     }
   }
-  add(weights.output, counts.output_elements);
+  add(weights.output, counts.output_flops);
   return counts;
 }
 
@@ -256,11 +257,11 @@ BenchWork ModelBench::Work(const Step& step) const {
   const auto depth = static_cast<double>(depth_);
   BenchWork work;
   work.bytes = counts_.bytes + num_sequences * depth * static_cast<double>(layout.BytesPerToken());
-  for (const auto& [kind, elements] : counts_.layer_elements) {
-    work.flops[kind] += 2 * num_sequences * num_new * elements;
+  for (const auto& [kind, flops] : counts_.layer_flops) {
+    work.flops[kind] += num_sequences * num_new * flops;
   }
-  for (const auto& [kind, elements] : counts_.output_elements) {
-    work.flops[kind] += 2 * num_sequences * elements;
+  for (const auto& [kind, flops] : counts_.output_flops) {
+    work.flops[kind] += num_sequences * flops;
   }
   const double num_seen = num_new * depth + num_new * (num_new + 1) / 2;  // by all new tokens
   const auto width = static_cast<double>(info.num_layers * info.num_heads * info.head_dim);

@@ -77,6 +77,13 @@ bool HasAvx512Bf16() {
          (eax & kAvx512Bf16Bit) != 0;
 }
 
+bool HasAvx512Vnni() {
+  constexpr unsigned kAvx512VnniBit = 1u << 11;  // CPUID 7.0 ECX
+  unsigned eax, ebx, ecx, edx;
+  return HasAvx512() && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
+         (ecx & kAvx512VnniBit) != 0;
+}
+
 bool RequestTilePermission() {
   constexpr unsigned kBf16Bit = 1u << 22, kTileBit = 1u << 24;  // CPUID 7.0 EDX
   unsigned eax, ebx, ecx, edx;
@@ -96,6 +103,7 @@ bool HasAmx() {
 bool HasAvx2() { return false; }
 bool HasAvx512() { return false; }
 bool HasAvx512Bf16() { return false; }
+bool HasAvx512Vnni() { return false; }
 bool HasAmx() { return false; }
 
 #endif
@@ -141,6 +149,11 @@ std::vector<Isa> AvailableIsas() {
 
 bool UsesTiles(Isa isa, DType dtype) {
   return dtype == DType::kBF16 && (isa == Isa::kAmx || isa == Isa::kAmxEmulated);
+}
+
+bool HasInt8Dot(Isa isa) {
+  static const bool has_vnni = HasAvx512Vnni();
+  return has_vnni && isa != Isa::kAvx2 && isa != Isa::kNeon && isa != Isa::kScalar;
 }
 
 Isa BestIsa() {

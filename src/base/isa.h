@@ -46,6 +46,9 @@ bool IsaAvailable(Isa isa);
 // Whether kernels of that isa put weights, keys and values of that type through matrix tiles.
 bool UsesTiles(Isa isa, DType dtype);
 
+// Whether kernels of that isa have AVX-512's dot product of bytes, VPDPBUSD, on this machine.
+bool HasInt8Dot(Isa isa);
+
 // The fastest that is available; never an emulated one.
 Isa BestIsa();
 

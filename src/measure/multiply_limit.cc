@@ -6,10 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include "base/amx_tiles.h"
 #include "base/check.h"
 #include "base/dtype.h"
@@ -192,18 +188,6 @@ MultiplyLimit::Kernel TileKernel(Isa isa) {
   return {};
 }
 
-// The dot products of integers that AVX-512 VNNI adds.
-bool HasVnni() {
-#if defined(__x86_64__)
-  constexpr unsigned kVnniBit = 1u << 11;  // CPUID 7.0 ECX
-  unsigned eax, ebx, ecx, edx;
-  return IsaAvailable(Isa::kAvx512) && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
-         (ecx & kVnniBit) != 0;
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 std::string_view MultiplicationName(Multiplication multiplication) {
@@ -227,15 +211,24 @@ std::vector<Multiplication> MultiplicationsOf(Isa isa) {
   if (isa == Isa::kScalar || isa == Isa::kNeon) return kinds;
   if (isa == Isa::kAvx512Bf16) kinds.push_back(Multiplication::kBF16Dot);
   kinds.push_back(Multiplication::kInt16Dot);
-  if (isa != Isa::kAvx2 && HasVnni()) kinds.push_back(Multiplication::kInt8Dot);
+  if (HasInt8Dot(isa)) kinds.push_back(Multiplication::kInt8Dot);
   if (UsesTiles(isa, DType::kBF16)) kinds.push_back(Multiplication::kBF16Tiles);
   return kinds;
 }
 
 Multiplication WeightMultiplication(Isa isa, WeightType type) {
   if (UsesTiles(isa, type)) return Multiplication::kBF16Tiles;
+  if (FormatOf(type).is_quantized()) {
+    if (HasInt8Dot(isa)) return Multiplication::kInt8Dot;
+    const bool has_int16_dot = isa != Isa::kNeon && isa != Isa::kScalar;
+    return has_int16_dot ? Multiplication::kInt16Dot : Multiplication::kF32Fma;
+  }
   const bool is_dot = isa == Isa::kAvx512Bf16 && type == WeightType::kBF16;
   return is_dot ? Multiplication::kBF16Dot : Multiplication::kF32Fma;
+}
+
+double WeightFlops(Isa isa, WeightType type) {
+  return WeightMultiplication(isa, type) == Multiplication::kInt8Dot ? 4 : 2;
 }
 
 Multiplication AttentionMultiplication(Isa isa, DType dtype) {
@@ -246,7 +239,8 @@ MultiplyLimit::MultiplyLimit(const Exec& exec, Multiplication multiplication)
     : num_threads_(exec.num_threads),
       kernel_(multiplication == Multiplication::kBF16Tiles
                   ? TileKernel(exec.isa)
-                  : KVICK_FOR_ISA(exec.isa, VectorKernelOf)(multiplication, HasVnni())) {}
+                  : KVICK_FOR_ISA(exec.isa, VectorKernelOf)(multiplication, HasInt8Dot(exec.isa))) {
+}
 
 void MultiplyLimit::Pass() const {
   std::atomic<float> sink{0};

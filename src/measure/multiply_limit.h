@@ -29,6 +29,8 @@ std::vector<Multiplication> MultiplicationsOf(Isa isa);
 // What kernels of that isa multiply weights of that type with, and what attention over keys and
 // values of that type multiplies with.
 Multiplication WeightMultiplication(Isa isa, WeightType type);
+// Operations per weight and token: 2, or 4 where activations of 16 bits meet it as two bytes.
+double WeightFlops(Isa isa, WeightType type);
 Multiplication AttentionMultiplication(Isa isa, DType dtype);
 
 // Multiply-adds on registers, with enough independent sums to hide their latency: the limit of

@@ -75,6 +75,15 @@ std::array<LinearSpec, 7> LayerLinears(const NameScheme& names, const LlamaConfi
   }};
 }
 
+// "F32, F16, ... or IQ4_XS"
+std::string SupportedTypes() {
+  std::vector<std::string_view> names;
+  for (const WeightFormat& format : AllWeightFormats()) names.push_back(format.gguf_name);
+  const std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
 // A tensor of that name, shape and of a type that kvick computes with.
 Result<const TensorInfo*> FindTensor(const WeightSource& source, const std::string& name,
                                      std::span<const int64_t> shape) {
@@ -87,8 +96,8 @@ Result<const TensorInfo*> FindTensor(const WeightSource& source, const std::stri
                 name, ShapeText(shape), ShapeText(tensor->shape));
   }
   if (tensor->format == nullptr) {
-    return Fail(ErrorCode::kUnsupported, "{}: tensor {}: expected F32, F16, BF16 or Q8_0, got {}",
-                source.name, name, tensor->type_name);
+    return Fail(ErrorCode::kUnsupported, "{}: tensor {}: expected {}, got {}", source.name, name,
+                SupportedTypes(), tensor->type_name);
   }
   return tensor;
 }

@@ -1,13 +1,13 @@
 #include "ops/linear.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/flush_subnormals.h"
 #include "ops/linear_kernels.h"
+#include "ops/linear_quantized.h"
 #include "ops/linear_tiles.h"
 #include "ops/packed_activations.h"
 #include "ops/parallel_rows.h"
@@ -28,15 +28,15 @@ int64_t PanelRowsPerTask(const Exec& exec, int64_t num_rows) {
   return kPanelRowMultiple * std::clamp<int64_t>(num_multiples, 1, kMaxMultiples);
 }
 
-void LinearOnVectors(const Exec& exec, const LinearArgs& args, int64_t row_bytes,
-                     std::byte* scratch) {
+void LinearOnVectors(const Exec& exec, const LinearArgs& args, std::byte* scratch) {
+  const int64_t row_bytes = RowBytes(args.w);
   const ActivationFormat format = FormatFor(exec.isa, args.w.type, args.num_tokens);
   PackedActivations packed =
       PackedActivations::For(format, NumTerms(format, args.activations), args.w.num_cols);
   packed.data = scratch;
   PackActivations(exec, args, packed);
   std::byte* const panels = scratch + PackedBytes(packed, args.num_tokens);
-  const bool in_panels = args.num_tokens >= MinPanelTokens(exec.isa, args.w.type);
+  const bool in_panels = args.num_tokens >= MinPanelTokens(exec.isa);
   const int64_t rows_per_task =
       in_panels ? PanelRowsPerTask(exec, args.w.num_rows) : WeightRowsPerTask(row_bytes, 4);
   const int64_t num_tasks = CeilDiv(args.w.num_rows, rows_per_task);
@@ -49,26 +49,49 @@ void LinearOnVectors(const Exec& exec, const LinearArgs& args, int64_t row_bytes
   });
 }
 
+QuantizedActivations WithoutMemory(const Exec& exec, WeightType type, int64_t num_cols) {
+  const IntegerLayout layout = HasInt8Dot(exec.isa) ? IntegerLayout::kLanes : IntegerLayout::kInt16;
+  return QuantizedActivations::For(layout, ShapeOf(type), num_cols);
+}
+
+void LinearQuantized(const Exec& exec, const LinearArgs& args, std::byte* scratch) {
+  const int64_t row_bytes = RowBytes(args.w), num_rows = args.w.num_rows;
+  QuantizedActivations x = WithoutMemory(exec, args.w.type, args.w.num_cols);
+  x.data = scratch;
+  QuantizeActivations(exec, args, x);
+  std::byte* const of_threads = scratch + args.num_tokens * x.row_stride;
+  const int64_t rows_per_task = QuantizedRowsPerTask(args);
+  ParallelKernel(
+      exec.num_threads, CeilDiv(num_rows, rows_per_task), [&](int64_t task_idx, int thread) {
+        const int64_t begin = task_idx * rows_per_task;
+        MultiplyQuantized(exec.isa,
+                          {&args, &x, row_bytes, begin, std::min(begin + rows_per_task, num_rows),
+                           of_threads + thread * QuantizedScratchBytes()});
+      });
+}
+
 }  // namespace
 
 int64_t LinearScratchBytes(const Exec& exec, WeightType type, int64_t max_tokens,
                            int64_t num_cols) {
   KVICK_CHECK(max_tokens >= 0 && num_cols >= 1);
   if (UsesTiles(exec.isa, type)) return TileScratchBytes(max_tokens, num_cols);
+  if (FormatOf(type).is_quantized()) {
+    return max_tokens * WithoutMemory(exec, type, num_cols).row_stride +
+           exec.num_threads * QuantizedScratchBytes();
+  }
   // Fewer tokens may take a format that needs more.
   const ActivationFormat format = FormatFor(exec.isa, type, 1);
   const int num_terms = NumTerms(format, Activations::kSplit);
   const int64_t packed_bytes =
       PackedBytes(PackedActivations::For(format, num_terms, num_cols), max_tokens);
-  const bool has_panels = max_tokens >= MinPanelTokens(exec.isa, type);
+  const bool has_panels = max_tokens >= MinPanelTokens(exec.isa);
   return packed_bytes + (has_panels ? exec.num_threads * PanelScratchBytes() : 0);
 }
 
 void Linear(const Exec& exec, const LinearArgs& args, std::span<std::byte> scratch) {
   const MatrixView& w = args.w;
   KVICK_CHECK(args.num_tokens >= 0 && w.num_rows >= 1 && w.num_cols >= 1);
-  const std::optional<int64_t> row_bytes = WeightBytes(w.type, w.num_cols);
-  KVICK_CHECK(row_bytes.has_value());
   KVICK_CHECK(static_cast<int64_t>(scratch.size()) >=
               LinearScratchBytes(exec, w.type, args.num_tokens, w.num_cols));
   KVICK_CHECK(reinterpret_cast<uintptr_t>(scratch.data()) % kAlignment == 0);
@@ -79,7 +102,8 @@ void Linear(const Exec& exec, const LinearArgs& args, std::span<std::byte> scrat
                                  : LinearOnTiles<EmulatedTiles>(exec, args, scratch);
   }
 #endif
-  LinearOnVectors(exec, args, *row_bytes, scratch.data());
+  FormatOf(w.type).is_quantized() ? LinearQuantized(exec, args, scratch.data())
+                                  : LinearOnVectors(exec, args, scratch.data());
 }
 
 }  // namespace kvick

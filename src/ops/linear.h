@@ -35,8 +35,8 @@ int64_t LinearScratchBytes(const Exec& exec, WeightType type, int64_t max_tokens
 //   y[t,n] = sum_k w[n,k] * x[t,k] (+ bias[n])
 //
 // Shapes    w [N, K];  bias [N];  x [T, K];  y [T, N];  T >= 0, N and K >= 1
-// Types     w f32 | f16 | bf16 | q8_0, converted to f32 exactly;  x, y, bias, accumulation f32.
-//           With bf16 weights, x is used as bf16: see Activations
+// Types     w of any type;  x, y, bias, accumulation f32. With bf16 weights, x is used as bf16: see
+//           Activations; with quantized ones, as integers of 16 bits: see linear_quantized.h
 // Order     canonical, or that of tiles (docs/numerics.md): the bits of y[t,n] depend on row n of
 //           w, row t of x, bias[n], activations and OrderOf(exec.isa) alone
 // Requires  y overlaps nothing;  scratch has LinearScratchBytes(exec, w.type, T, K) bytes, is

@@ -4,19 +4,16 @@
 // never changes what happens to one output.
 //
 // Tried without a gain for one token, 1 thread on a Xeon of family 6 model 207: patches of 1 or 2
-// rows (up to a quarter slower), of 8 (no difference beyond noise); for q8_0, converting the scales
-// of 16 to 64 blocks at once (a gather: slower, as it touches lines before they have arrived).
+// rows (up to a quarter slower), of 8 (no difference beyond noise).
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/highway_targets.h"
 #include "ops/linear_kernels.h"
-#include "quant/q8_0.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/linear_in_place.cc"
@@ -53,46 +50,8 @@ constexpr int64_t NumRows(int64_t num_tokens) {
 // How far ahead of its use a weight is prefetched, all rows of a patch together. One thread of a
 // 2-core Xeon (family 6 model 207) reads at most 16.3 GB/s. For one token and four rows, bf16
 // reached 77 % of that without prefetching, 91 % with 1024 or 1536 bytes a row, 88 % with 512 and
-// 80 % with 4096. A patch prefetches each line once; for q8_0, whose blocks are shorter than a
-// line, about twice.
+// 80 % with 4096. A patch prefetches each line once.
 constexpr int64_t kAheadBytes = 4096;
-
-// q8_0: the scale is applied to the sum of a block, which takes 5 operations per token beside 4
-// conversions; applied to the weights, 4 beside 8 (vectors of 8 lanes).
-struct Q8Unit {
-  static constexpr ActivationFormat kFormat = ActivationFormat::kF32;
-  static constexpr int64_t kWeightBytes = kQ8BlockBytes;
-
-  // Quants [i, i + kLanes). A byte is never unaligned.
-  static HWY_INLINE F32Vector Quants(const std::byte* block, int64_t i) {
-    const auto* quants = reinterpret_cast<const int8_t*>(block + sizeof(uint16_t)) + i;
-    const auto bytes = hn::LoadU(hn::Rebind<int8_t, F32Tag>(), quants);
-    return hn::ConvertTo(F32Tag(), hn::PromoteTo(hn::Rebind<int32_t, F32Tag>(), bytes));
-  }
-};
-
-// The scales of the blocks at `offset` of the rows: one conversion for all of them, stored to
-// memory, because a broadcast from memory is part of a load. One by one, each took 3 vector
-// operations beside the 12 of its block.
-template <int64_t kRows>
-HWY_INLINE void LoadQ8Scales(const std::byte* const (&rows)[kRows], int64_t offset,
-                             float (&scales)[kMaxRows]) {
-  uint16_t bits[kMaxRows] = {};
-  for (int64_t r = 0; r < kRows; ++r) std::memcpy(&bits[r], rows[r] + offset, sizeof(bits[r]));
-#if HWY_TARGET == HWY_SCALAR
-  for (int64_t r = 0; r < kRows; ++r) scales[r] = F16ToF32(bits[r]);
-#else
-  static_assert(kMaxRows == 4);
-  const uint64_t all =
-      bits[0] | uint64_t{bits[1]} << 16 | uint64_t{bits[2]} << 32 | uint64_t{bits[3]} << 48;
-  const hn::FixedTag<float, kMaxRows> d;
-  const hn::FixedTag<hwy::float16_t, kMaxRows> d16;
-  const auto halves = hn::BitCast(d16, hn::Set(hn::FixedTag<uint64_t, 1>(), all));
-  hn::Store(hn::PromoteTo(d, halves), d, scales);
-  // Otherwise the compiler shuffles them out of the register, which takes two operations each.
-  asm("" : "+m"(scales));
-#endif
-}
 
 struct Range {
   int64_t begin, end;
@@ -124,8 +83,7 @@ class Patch {
 
  private:
   using Sums = F32x16[kRows][kTokens];
-  static constexpr bool kIsQ8 = std::is_same_v<Unit, Q8Unit>;
-  static constexpr int64_t kStepColumns = kIsQ8 ? kQ8BlockWeights : StepColumns(Unit::kFormat);
+  static constexpr int64_t kStepColumns = StepColumns(Unit::kFormat);
   static constexpr int64_t kPartsTogether = PartsTogether(kTokens);
   static constexpr int64_t kBlockColumns = 1024;
   using PartSums = F32Vector[kPartsTogether][kRows][kTokens];
@@ -176,13 +134,9 @@ class Patch {
 
   HWY_INLINE void AddStep(const std::byte* const (&w)[kRows], int64_t offset, const StepAt& at,
                           PartSums& sums) const {
-    if constexpr (kIsQ8) {
-      AddQ8Block(offset, at, sums);
-    } else {
-      for (int64_t p = 0; p < kPartsTogether; ++p) {
-        for (int64_t i = 0; i < kTerms * Unit::kVectors; ++i) {
-          AddVector(w, offset, {at.step, at.first_part + p}, i, sums[p]);
-        }
+    for (int64_t p = 0; p < kPartsTogether; ++p) {
+      for (int64_t i = 0; i < kTerms * Unit::kVectors; ++i) {
+        AddVector(w, offset, {at.step, at.first_part + p}, i, sums[p]);
       }
     }
   }
@@ -198,25 +152,6 @@ class Patch {
     for (int64_t r = 0; r < kRows; ++r) {
       const auto weights = Unit::LoadWeights(w[r] + offset, vector, part);
       for (int64_t t = 0; t < kTokens; ++t) Unit::Add(weights, x[t], sums[r][t]);
-    }
-  }
-
-  HWY_INLINE void AddQ8Block(int64_t offset, const StepAt& at, PartSums& sums) const {
-    HWY_ALIGN float scales[kMaxRows];
-    LoadQ8Scales(w_, offset, scales);
-    for (int64_t p = 0; p < kPartsTogether; ++p) {
-      const int64_t part = at.first_part + p;
-      for (int64_t r = 0; r < kRows; ++r) {
-        const F32Vector low = Unit::Quants(w_[r] + offset, part * kLanes);
-        const F32Vector high = Unit::Quants(w_[r] + offset, 16 + part * kLanes);
-        const F32Vector scale = hn::Set(F32Tag(), scales[r]);
-        for (int64_t t = 0; t < kTokens; ++t) {
-          const std::byte* x = x_[t] + at.step * 2 * kVectorBytes;
-          F32Vector block_sum = hn::Mul(low, LoadLanes(x, part));
-          block_sum = Fma(high, LoadLanes(x + kVectorBytes, part), block_sum);
-          sums[p][r][t] = Fma(scale, block_sum, sums[p][r][t]);
-        }
-      }
     }
   }
 
@@ -294,11 +229,10 @@ void ComputeRows(const LinearTask& task, const Range& rows, const Range& tokens)
 }
 
 // A few rows come from memory for the first tokens, and from the L1 cache for the other ones of a
-// block of tokens. q8_0, which has no panels for many tokens, reads its rows again from L2 instead
-// of their activations.
+// block of tokens.
 template <class Unit, int kTerms>
 void ComputeTask(const LinearTask& task) {
-  constexpr int64_t kBlockTokens = std::is_same_v<Unit, Q8Unit> ? kMaxTokens : 8;
+  constexpr int64_t kBlockTokens = 8;
   const int64_t num_tokens = task.args->num_tokens;
   for (int64_t token = 0; token < num_tokens; token += kBlockTokens) {
     const Range tokens{token, std::min(token + kBlockTokens, num_tokens)};
@@ -325,8 +259,8 @@ void RunTask(const LinearTask& task) {
       return ComputeTask<F32Unit<DType::kF16>, 1>(task);
     case WeightType::kBF16:
       return RunTerms<PairUnit<ActivationFormat::kF32Pairs>>(task);
-    case WeightType::kQ8_0:
-      return ComputeTask<Q8Unit, 1>(task);
+    default:
+      KVICK_CHECK(false && "quantized weights have kernels of their own");
   }
 }
 

@@ -10,7 +10,8 @@
 
 namespace kvick {
 
-// The canonical order of one output y[t,n], whichever kernel computes it: sixteen lanes start at
+// The canonical order of one output y[t,n], whichever kernel computes it; that of quantized weights
+// is in linear_quantized.h. Sixteen lanes start at
 // +0. A step of weights (16 columns, or 32 of bf16) is multiplied by the same step of the
 // activations and added to the lanes, in ascending order. Then SumLanes adds the lanes, and the
 // bias is added.
@@ -19,8 +20,6 @@ namespace kvick {
 //   bf16       lane i += w[32s + 2i + 1] * x[32s + 2i + 1], then += w[32s + 2i] * x[32s + 2i].
 //              Where x is the sum of two bf16, each step does so with the leading terms, then with
 //              the second ones
-//   q8_0       a block b of 32: lane i += scale * (quant[i] * x[32b + i] +
-//              quant[16 + i] * x[32b + 16 + i]), the second product and the sum fused
 //
 // Each += is one fused multiply-add. The product of two bf16 is exact in f32, so the two additions
 // of a pair are what VDPBF16PS does. Columns past the last are zeros.
@@ -41,12 +40,12 @@ struct LinearTask {
 void MultiplyInPlace(Isa isa, const LinearTask& task);
 
 // Unpacks a panel of a few rows into the L1 cache, once for up to 128 tokens: the kernel for many
-// tokens, which is bound by arithmetic. REQUIRES: w is not q8_0.
+// tokens, which is bound by arithmetic.
 void MultiplyInPanels(Isa isa, const LinearTask& task);
 int64_t PanelScratchBytes();
 
 // Tokens from which panels are faster.
-int64_t MinPanelTokens(Isa isa, WeightType type);
+int64_t MinPanelTokens(Isa isa);
 inline constexpr int64_t kPanelRowMultiple = 28;  // rows of a task: a multiple, but for the last
 
 }  // namespace kvick

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -340,8 +339,8 @@ void RunTask(const LinearTask& task) {
       return RunTerms<F32Unit<DType::kF16>>(task);
     case WeightType::kBF16:
       return RunTerms<PairUnit<ActivationFormat::kF32Pairs>>(task);
-    case WeightType::kQ8_0:
-      KVICK_CHECK(false && "q8_0 has no panels");
+    default:
+      KVICK_CHECK(false && "quantized weights have kernels of their own");
   }
 }
 
@@ -353,11 +352,7 @@ HWY_AFTER_NAMESPACE();
 namespace kvick {
 
 // Panels unpack a weight once for all tokens, but store it and read it again.
-int64_t MinPanelTokens(Isa isa, WeightType type) {
-  if (type == WeightType::kQ8_0) return std::numeric_limits<int64_t>::max();
-  if (isa != Isa::kAvx2) return 13;
-  return 9;
-}
+int64_t MinPanelTokens(Isa isa) { return isa == Isa::kAvx2 ? 9 : 13; }
 
 int64_t PanelScratchBytes() { return sizeof(PanelScratch); }
 

@@ -18,8 +18,13 @@
 namespace kvick {
 namespace {
 
-constexpr WeightType kTypes[] = {WeightType::kF32, WeightType::kF16, WeightType::kBF16,
-                                 WeightType::kQ8_0};
+std::vector<WeightType> AllTypes() {
+  std::vector<WeightType> types;
+  for (const WeightFormat& format : AllWeightFormats()) types.push_back(format.type);
+  return types;
+}
+
+const std::vector<WeightType> kTypes = AllTypes();
 
 // Random weights of any type in memory of exactly their size, `offset_bytes` off alignment.
 class Weights {
@@ -79,9 +84,13 @@ double NumRoundings(Isa isa, const Problem& problem) {
     return 16 + 1 +
            static_cast<double>(num_terms * CeilDiv(num_cols, 32));  // in a tile; even + odd
   }
-  const int64_t chain = type == WeightType::kBF16   ? 2 * num_terms * CeilDiv(num_cols, 32)
-                        : type == WeightType::kQ8_0 ? 2 + num_cols / FormatOf(type).block_elements
-                                                    : CeilDiv(num_cols, 16);
+  const WeightFormat& format = FormatOf(type);
+  int64_t chain = CeilDiv(num_cols, 16);
+  if (type == WeightType::kBF16) chain = 2 * num_terms * CeilDiv(num_cols, 32);
+  if (format.is_quantized()) {  // 4: of the integer sum, of the scales
+    const int64_t num_subs = num_cols / format.sub_block_elements;
+    chain = 4 + (format.has_minimums ? 2 : 1) * CeilDiv(num_subs, 16);
+  }
   return static_cast<double>(chain) + 4;  // 4: the tree
 }
 
@@ -91,26 +100,76 @@ std::string Describe(Isa isa, const MatrixView& w, int64_t num_tokens) {
          std::to_string(num_tokens) + " tokens";
 }
 
-void ExpectNearReference(Isa isa, const Problem& problem, int64_t num_tokens) {
-  const MatrixView& w = problem.w;
-  const std::vector<float> x = RandomFloats(num_tokens * w.num_cols, 8);
-  const std::vector<float> y = RunLinear({isa, 2}, problem, x.data(), num_tokens);
-  std::vector<double> expected(y.size()), magnitude(y.size());
-  LinearRef({w, problem.bias, x.data(), num_tokens, nullptr}, expected.data(), magnitude.data());
+// How far an output may be from its reference, for each. `magnitude` is that of LinearRef.
+std::vector<double> Bounds(Isa isa, const Problem& problem, const std::vector<double>& magnitude) {
   double x_rounding = 0;
-  if (w.type == WeightType::kBF16) {
+  if (problem.w.type == WeightType::kBF16) {
     const bool is_split = problem.activations == Activations::kSplit;
     x_rounding = is_split ? kBF16HalfUlp * kBF16HalfUlp : kBF16HalfUlp;
   }
   // + 1 for the bias; 1.01 pays for second-order terms.
   const double relative = 1.01 * ((NumRoundings(isa, problem) + 1) * kF32HalfUlp + x_rounding);
+  std::vector<double> bounds;
+  for (double of_output : magnitude) bounds.push_back(relative * of_output);
+  return bounds;
+}
+
+// The same for quantized weights. An activation is off by half a unit of its block's scale; a
+// product with a code and one with a minimum are rounded apart, before one may cancel the other.
+std::vector<double> QuantizedBounds(Isa isa, const Problem& problem, const float* x,
+                                    int64_t num_tokens) {
+  const MatrixView& w = problem.w;
+  const WeightFormat& format = FormatOf(w.type);
+  const double relative = 1.01 * (NumRoundings(isa, problem) + 1) * kF32HalfUlp;
+  std::vector<double> bounds(static_cast<size_t>(num_tokens * w.num_rows));
+  for (int64_t row = 0; row < w.num_rows; ++row) {
+    std::vector<double> weights, magnitudes;
+    for (int64_t block = 0; block < w.num_cols / format.block_elements; ++block) {
+      UnpackedBlock unpacked;
+      format.unpack(w.data + row * RowBytes(w) + block * format.block_bytes, unpacked);
+      for (int64_t i = 0; i < format.block_elements; ++i) {
+        const double product =
+            double{unpacked.scales[i / format.sub_block_elements]} * unpacked.codes[i];
+        const double minimum = unpacked.minimums[i / format.sub_block_elements];
+        weights.push_back(product + minimum);
+        magnitudes.push_back(std::fabs(product) + std::fabs(minimum));
+      }
+    }
+    for (int64_t t = 0; t < num_tokens; ++t) {
+      double& bound = bounds[static_cast<size_t>(t * w.num_rows + row)];
+      bound = problem.bias == nullptr ? 0 : relative * std::fabs(problem.bias[row]);
+      for (int64_t i = 0; i < w.num_cols; ++i) {
+        const float* block = x + t * w.num_cols + i / 32 * 32;
+        double amax = 0;
+        for (int64_t k = 0; k < 32; ++k) amax = std::max(amax, std::fabs(double{block[k]}));
+        const double unit = amax / 32639;
+        bound += 0.505 * unit * std::fabs(weights[static_cast<size_t>(i)]);
+        bound += relative * magnitudes[static_cast<size_t>(i)] * (std::fabs(block[i % 32]) + unit);
+      }
+    }
+  }
+  return bounds;
+}
+
+void ExpectNearReference(Isa isa, const Problem& problem, const std::vector<float>& x) {
+  const MatrixView& w = problem.w;
+  const int64_t num_tokens = static_cast<int64_t>(x.size()) / w.num_cols;
+  const std::vector<float> y = RunLinear({isa, 2}, problem, x.data(), num_tokens);
+  std::vector<double> expected(y.size()), magnitude(y.size());
+  LinearRef({w, problem.bias, x.data(), num_tokens, nullptr}, expected.data(), magnitude.data());
+  const std::vector<double> bounds = FormatOf(w.type).is_quantized()
+                                         ? QuantizedBounds(isa, problem, x.data(), num_tokens)
+                                         : Bounds(isa, problem, magnitude);
   for (size_t i = 0; i < y.size(); ++i) {
-    ASSERT_NEAR(y[i], expected[i], relative * magnitude[i])
-        << Describe(isa, w, num_tokens) << ", output " << i;
+    ASSERT_NEAR(y[i], expected[i], bounds[i]) << Describe(isa, w, num_tokens) << ", output " << i;
   }
 }
 
-constexpr int64_t kNumCols[] = {1, 8, 31, 32, 33, 64, 172, 4096};
+void ExpectNearReference(Isa isa, const Problem& problem, int64_t num_tokens) {
+  ExpectNearReference(isa, problem, RandomFloats(num_tokens * problem.w.num_cols, 8));
+}
+
+constexpr int64_t kNumCols[] = {1, 8, 31, 32, 33, 64, 172, 256, 768, 4096};
 constexpr int64_t kNumRows[] = {1, 15, 16, 17, 512};
 
 bool Exists(WeightType type, int64_t num_cols) { return WeightBytes(type, num_cols).has_value(); }

@@ -13,7 +13,7 @@ namespace kvick {
 // How the columns of a token's activations are stored for the kernels of Linear: in steps of one or
 // two vectors of sixteen 32-bit lanes. The last step is filled up with zeros.
 enum class ActivationFormat {
-  kF32,        ///< 16 columns a step: for weights of f32, f16, q8_0
+  kF32,        ///< 16 columns a step: for weights of f32, f16
   kBF16Pairs,  ///< 32 columns a step, rounded to bf16: lane i has columns 2i and 2i + 1
   kF32Pairs,   ///< the same numbers as f32: the odd columns, then the even ones
 };
