@@ -73,6 +73,13 @@ def _runs(model):
     return done.returncode == 0
 
 
+@functools.cache
+def quantized_models():
+    """The files of shared/quant, one for each format of quantized weights; none where it is absent."""
+    folders = [folder / "quant" for folder in _shared_folders()]
+    return [model for folder in folders for model in sorted(folder.glob("*.gguf"))]
+
+
 def golden_of(model):
     """The file of greedy continuations that belongs to a model, or None.
 

@@ -5,8 +5,8 @@ The recorded files hold lines such as sha256sum writes. What is hashed are the f
 tokens, in the order of positions.
 
   data/demo.sha256          "HASH  NUMERICS": the model in the program, 120 tokens
-  tests/data/logits.sha256  "HASH  NUMERICS MODEL CACHE_TYPE NUM_TOKENS": the models of tests/data and
-                            shared/models
+  tests/data/logits.sha256  "HASH  NUMERICS MODEL CACHE_TYPE NUM_TOKENS": the models of tests/data,
+                            shared/models and shared/quant
 
 Numerics are a name and a version. Whatever changes their bits is another version, in
 src/base/exec.cc. To record what has no hash yet, and to forget the versions that the program no
@@ -24,7 +24,7 @@ import tempfile
 import unittest
 
 import kvick_cli
-from kvick_cli import QUICK, CliTest, comma, inspect, isas, models
+from kvick_cli import QUICK, CliTest, comma, inspect, isas, models, quantized_models
 
 _DEMO = kvick_cli.data().parents[1] / "data" / "demo.gguf"
 _DEMO_FILE = _DEMO.with_suffix(".sha256")
@@ -67,7 +67,7 @@ def _cases():
         cases += [_Case(model, "auto", num_tokens), _Case(model, "f32", num_tokens)]
         if context >= _NUM_TOKENS_OF_LONG and not QUICK:
             cases.append(_Case(model, "auto", _NUM_TOKENS_OF_LONG))
-    return cases
+    return cases + [_Case(model, "auto", _NUM_TOKENS) for model in quantized_models()]
 
 
 def _numerics_options():
