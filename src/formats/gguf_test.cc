@@ -137,7 +137,7 @@ TEST(Gguf, PlacesTensorsByAlignmentAndListsShapesOutermostFirst) {
   EXPECT_EQ(*reinterpret_cast<const char*>(a->data), 'x');
   const TensorInfo* q4 = file->tensors().Find("q4");
   EXPECT_EQ(q4->type_name, "Q4_K");
-  EXPECT_EQ(q4->format, nullptr);
+  EXPECT_EQ(q4->format, &FormatOf(WeightType::kQ4_K));
   EXPECT_EQ(*reinterpret_cast<const char*>(q4->data), 'q');
   EXPECT_EQ(file->tensors().Find("q8")->format, &FormatOf(WeightType::kQ8_0));
   EXPECT_EQ(file->tensors().Find("b"), nullptr);

@@ -98,6 +98,7 @@ constexpr RandomLlama kGeometries[] = {
 // Of logits with f32 keys and values: all that is rounded below f32 are activations that meet bf16
 // weights, to 8 bits or, as the sum of two bf16, to 16.
 double MaxError(WeightType weights, Precision precision) {
+  if (FormatOf(weights).is_quantized()) return 5e-4;  // activations of 16 bits
   if (weights != WeightType::kBF16) return 1e-5;
   return precision == Precision::kHigh ? 1e-4 : 1e-2;
 }

@@ -163,7 +163,7 @@ const Damage kDamages[] = {
      "tensor blk.0.attn_k.weight: expected the shape [16, 16], got [8, 16]"},
     {"TypeThatIsNotComputedWith",
      [](GgufSpec& s) { s.FindTensor("blk.0.attn_q.weight").type = 26; },
-     "tensor blk.0.attn_q.weight: expected F32, F16, BF16 or Q8_0, got I32",
+     "tensor blk.0.attn_q.weight: Q6_K, IQ4_NL or IQ4_XS, got I32",
      ErrorCode::kUnsupported},
 };
 
