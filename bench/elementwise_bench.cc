@@ -9,7 +9,7 @@
 #include "ops/add.h"
 #include "ops/rms_norm.h"
 #include "ops/rope.h"
-#include "ops/swiglu.h"
+#include "ops/glu.h"
 
 namespace kvick {
 namespace {
@@ -34,14 +34,14 @@ void BM_Rope(benchmark::State& state) {
   std::vector<int64_t> positions(static_cast<size_t>(num_tokens));
   std::iota(positions.begin(), positions.end(), 0);
   const std::vector<double> frequencies(kHeadDim / 2, 0.01);
-  ComputeRopeTable({frequencies, positions, cos.data(), sin.data()});
+  ComputeRopeTable({frequencies, positions, 1.0, cos.data(), sin.data()});
   for (auto _ : state) {
-    ApplyRope(BenchExec(), {x.data(), cos.data(), sin.data(), num_tokens, kHeads, kHeadDim});
+    ApplyRope(BenchExec(), {x.data(), cos.data(), sin.data(), num_tokens, kHeads, kHeadDim, kHeadDim});
   }
   SetRates(state, 2 * kFloatBytes * static_cast<double>(x.size()), 0);
 }
 
-void BM_SwiGlu(benchmark::State& state) {
+void BM_Glu(benchmark::State& state) {
   const std::vector<float> up = RandomFloats(state.range(0) * kIntermediate);
   const std::vector<float> gate = up;
   std::vector<float> out = gate;
@@ -49,7 +49,7 @@ void BM_SwiGlu(benchmark::State& state) {
     state.PauseTiming();
     out = gate;  // applied to its own result again and again it would become denormal
     state.ResumeTiming();
-    SwiGlu(BenchExec(), out, up);
+    Glu(BenchExec(), {Activation::kSilu, out, up});
   }
   SetRates(state, 3 * kFloatBytes * static_cast<double>(up.size()), 0);
 }
@@ -67,7 +67,7 @@ void Sizes(benchmark::internal::Benchmark* bench) {
 }
 BENCHMARK(BM_RmsNorm)->Apply(Sizes);
 BENCHMARK(BM_Rope)->Apply(Sizes);
-BENCHMARK(BM_SwiGlu)->Apply(Sizes);
+BENCHMARK(BM_Glu)->Apply(Sizes);
 BENCHMARK(BM_Add)->Apply(Sizes);
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "formats/gguf.h"
 #include "formats/gguf_value.h"
 #include "fuzz.h"
-#include "model/llama_config.h"
+#include "model/arch/read_spec.h"
 #include "model/tiny_llama_testing.h"
 #include "model/weights.h"
 
@@ -45,10 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto file = GgufFile::Parse(std::as_bytes(std::span(data, size)));
   if (!file) return 0;
   ReadEverything(*file);
-  const auto config = LlamaConfigFromGguf(*file);
+  const auto config = ModelSpecFromGguf(*file);
   if (!config) return 0;
-  RopeInverseFrequencies(*config);
-  (void)BindWeights({"fuzz", WeightNames::kGguf, file->tensors()}, *config);
+  for (const RopeSpec& rope : config->ropes) RopeInverseFrequencies(rope);
+  (void)BindWeights({"fuzz", file->tensors()}, *config);
   return 0;
 }
 

@@ -7,7 +7,7 @@
 
 #include "formats/json.h"
 #include "fuzz.h"
-#include "model/llama_config.h"
+#include "model/arch/read_spec.h"
 #include "model/tiny_llama_testing.h"
 
 namespace kvick {
@@ -16,8 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto json = ParseJson(text, "config.json", JsonNumbers::kPython);
   if (!json) return 0;
-  const auto config = LlamaConfigFromHf(*json);
-  if (config) RopeInverseFrequencies(*config);
+  const auto config = ModelSpecFromHf(*json);
+  if (config) {
+    for (const RopeSpec& rope : config->ropes) RopeInverseFrequencies(rope);
+  }
   (void)EosIdsFromHf(*json, config ? config->vocab_size : 5);
   return 0;
 }

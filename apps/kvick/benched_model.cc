@@ -4,7 +4,7 @@
 #include "bench.h"
 #include "demo_model.h"
 #include "known_models.h"
-#include "model/llama_config.h"
+#include "model/model_spec.h"
 #include "options.h"
 
 namespace kvick::cli {
@@ -29,18 +29,18 @@ Result<BenchedModel> BenchedModel::Create(const BenchedModelOptions& options, in
     return model;
   }
   const KnownModel& known = *FindKnownModel(options.geometry);
-  LlamaConfig config;
-  config.num_layers = options.num_layers;
-  config.hidden_size = known.hidden_size;
-  config.intermediate_size = known.intermediate_size;
-  config.num_heads = known.num_heads;
-  config.num_kv_heads = known.num_kv_heads;
-  config.head_dim = known.head_dim;
-  config.vocab_size = options.vocab_size > 0 ? options.vocab_size : known.vocab_size;
-  config.max_positions = known.max_positions;
-  config.tie_word_embeddings = known.tie_word_embeddings;
+  ModelSpec spec;
+  spec.layers.resize(static_cast<size_t>(options.num_layers));
+  spec.hidden_size = known.hidden_size;
+  spec.intermediate_size = known.intermediate_size;
+  spec.num_heads = known.num_heads;
+  spec.num_kv_heads = known.num_kv_heads;
+  spec.head_dim = known.head_dim;
+  spec.vocab_size = options.vocab_size > 0 ? options.vocab_size : known.vocab_size;
+  spec.max_positions = known.max_positions;
+  spec.tie_word_embeddings = known.tie_word_embeddings;
   KVICK_ASSIGN_OR_RETURN(model.random_,
-                         RandomModel::Create(config, ParseWeightType(options.type), num_threads));
+                         RandomModel::Create(spec, ParseWeightType(options.type), num_threads));
   return model;
 }
 

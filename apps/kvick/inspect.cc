@@ -19,7 +19,7 @@
 #include "formats/safetensors.h"
 #include "formats/tokenizer_gguf.h"
 #include "help.h"
-#include "model/llama_config.h"
+#include "model/arch/read_spec.h"
 #include "options.h"
 #include "terminal.h"
 
@@ -45,28 +45,28 @@ nlohmann::json TensorsJson(const TensorTable& tensors) {
   return list;
 }
 
-nlohmann::json ModelJson(const LlamaConfig& config) {
-  return {{"architecture", config.architecture},
-          {"layers", config.num_layers},
-          {"hidden_size", config.hidden_size},
-          {"intermediate_size", config.intermediate_size},
-          {"heads", config.num_heads},
-          {"kv_heads", config.num_kv_heads},
-          {"head_dim", config.head_dim},
-          {"vocab_size", config.vocab_size},
-          {"context_tokens", config.max_positions}};
+nlohmann::json ModelJson(const ModelSpec& spec) {
+  return {{"architecture", spec.architecture},
+          {"layers", spec.num_layers()},
+          {"hidden_size", spec.hidden_size},
+          {"intermediate_size", spec.intermediate_size},
+          {"heads", spec.num_heads},
+          {"kv_heads", spec.num_kv_heads},
+          {"head_dim", spec.head_dim},
+          {"vocab_size", spec.vocab_size},
+          {"context_tokens", spec.max_positions}};
 }
 
 // What one token costs in each type, and a whole context: the cache's own arithmetic.
-nlohmann::json CacheJson(const LlamaConfig& config) {
+nlohmann::json CacheJson(const ModelSpec& spec) {
   nlohmann::json object;
   for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
     KvConfig kv;
-    kv.num_layers = config.num_layers;
-    kv.num_kv_heads = config.num_kv_heads;
-    kv.head_dim = config.head_dim;
+    kv.num_layers = spec.num_layers();
+    kv.num_kv_heads = spec.num_kv_heads;
+    kv.head_dim = spec.head_dim;
     kv.dtype = dtype;
-    const auto layout = KvLayout::Create(kv.Contiguous(1, config.max_positions));
+    const auto layout = KvLayout::Create(kv.Contiguous(1, spec.max_positions));
     if (!layout) continue;
     object[std::string(DTypeName(dtype))] = {{"bytes_per_token", layout->BytesPerToken()},
                                              {"bytes_per_context", layout->block_stride}};
@@ -84,12 +84,12 @@ nlohmann::json TokenizerJson(const Result<Tokenizer>& tokenizer) {
   return object;
 }
 
-void AddConfig(const Result<LlamaConfig>& config, nlohmann::json& object) {
-  if (config) {
-    object["model"] = ModelJson(*config);
-    object["cache"] = CacheJson(*config);
+void AddSpec(const Result<ModelSpec>& spec, nlohmann::json& object) {
+  if (spec) {
+    object["model"] = ModelJson(*spec);
+    object["cache"] = CacheJson(*spec);
   } else {
-    object["model"] = {{"error", config.error().message}};
+    object["model"] = {{"error", spec.error().message}};
   }
 }
 
@@ -104,7 +104,7 @@ Result<nlohmann::json> InspectGguf(const std::string& path) {
   object["metadata"] = std::move(metadata);
   object["tensors"] = TensorsJson(file.tensors());
   object["tokenizer"] = TokenizerJson(TokenizerFromGguf(file));
-  AddConfig(LlamaConfigFromGguf(file), object);
+  AddSpec(ModelSpecFromGguf(file), object);
   return object;
 }
 
@@ -129,7 +129,7 @@ Result<nlohmann::json> InspectFolder(const std::string& path) {
   object["metadata"] = std::move(metadata);
   object["tensors"] = TensorsJson(folder.tensors());
   object["tokenizer"] = TokenizerJson(OpenTokenizer(path));
-  AddConfig(LlamaConfigFromHf(folder.config(), folder.FilePath("config.json")), object);
+  AddSpec(ModelSpecFromHf(folder.config(), folder.FilePath("config.json")), object);
   return object;
 }
 

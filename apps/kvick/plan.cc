@@ -21,7 +21,7 @@
 #include "known_models.h"
 #include "kvick/kv_layout.h"
 #include "kvick/model.h"
-#include "model/llama_config.h"
+#include "model/arch/read_spec.h"
 #include "model/model_parts.h"
 #include "notes.h"
 #include "options.h"
@@ -78,13 +78,13 @@ PlannedModel FromNumbers(const KnownModel& model, DType weight_dtype) {
 // A config.json alone. What it does not say of its weights is taken for bf16.
 Result<PlannedModel> FromConfig(const std::string& path) {
   KVICK_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonObject(path));
-  KVICK_ASSIGN_OR_RETURN(const LlamaConfig c, LlamaConfigFromHf(json, path));
+  KVICK_ASSIGN_OR_RETURN(const ModelSpec c, ModelSpecFromHf(json, path));
   const std::string type = json.value("torch_dtype", nlohmann::json()).dump();
   DType weight_dtype = DType::kBF16;
   if (type == "\"float16\"") weight_dtype = DType::kF16;
   if (type == "\"float32\"") weight_dtype = DType::kF32;
   return FromNumbers(
-      {path, c.num_layers, c.hidden_size, c.intermediate_size, c.num_heads, c.num_kv_heads,
+      {path, c.num_layers(), c.hidden_size, c.intermediate_size, c.num_heads, c.num_kv_heads,
        c.head_dim, c.vocab_size, c.max_positions, c.tie_word_embeddings},
       weight_dtype);
 }

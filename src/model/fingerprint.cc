@@ -58,30 +58,44 @@ void AddMatrix(Digest& digest, const MatrixView& w) {
   }
 }
 
+// What the layers do, and the numbers that decide how.
+void AddSpec(Digest& digest, const ModelSpec& spec) {
+  for (const int64_t number : {spec.num_layers(), spec.hidden_size, spec.intermediate_size,
+                               spec.num_heads, spec.num_kv_heads, spec.head_dim, spec.vocab_size}) {
+    digest.AddNumber(number);
+  }
+  for (const double number :
+       {spec.rms_norm_eps, spec.embedding_scale, spec.residual_scale, spec.attention_scale,
+        spec.score_soft_cap, spec.logits_scale, spec.logits_soft_cap}) {
+    digest.AddNumber(number);
+  }
+  for (const RopeSpec& rope : spec.ropes) {
+    digest.AddNumber(rope.pairs);
+    digest.AddNumber(rope.magnitude);
+    digest.AddNumber(rope.original_max_positions);
+    digest.Add(RopeInverseFrequencies(rope));
+    digest.Add(RopeInverseFrequencies(rope, spec.max_positions));
+  }
+  for (const LayerSpec& layer : spec.layers) {
+    digest.AddNumber(layer.norm_before);
+    digest.AddNumber(layer.norm_after);
+    digest.AddNumber(layer.qk_norm);
+    digest.AddNumber(layer.rope);
+    digest.AddNumber(layer.window);
+    digest.AddNumber(layer.activation);
+  }
+}
+
 }  // namespace
 
 std::string Fingerprint(const ModelFile& model) {
   Digest digest;
-  const LlamaConfig& config = model.config();
-  for (const int64_t number : {config.num_layers, config.hidden_size, config.intermediate_size,
-                               config.num_heads, config.num_kv_heads, config.head_dim,
-                               config.vocab_size, static_cast<int64_t>(config.rope.pairs)}) {
-    digest.AddNumber(number);
-  }
-  digest.AddNumber(config.rms_norm_eps);
-  digest.Add(RopeInverseFrequencies(config));
+  AddSpec(digest, model.spec());
   const ModelWeights& weights = model.weights();
   AddMatrix(digest, weights.embedding);
   for (const LayerWeights& layer : weights.layers) {
-    for (const auto* vector :
-         {&layer.attention_norm, &layer.ffn_norm, &layer.q_bias, &layer.k_bias, &layer.v_bias,
-          &layer.o_bias, &layer.gate_bias, &layer.up_bias, &layer.down_bias}) {
-      digest.Add(*vector);
-    }
-    for (const MatrixView* matrix :
-         {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
-      AddMatrix(digest, *matrix);
-    }
+    for (const auto vector : LayerWeights::kVectors) digest.Add(layer.*vector);
+    for (const auto matrix : LayerWeights::kMatrices) AddMatrix(digest, layer.*matrix);
   }
   digest.Add(weights.final_norm);
   AddMatrix(digest, weights.output);

@@ -11,6 +11,7 @@
 #include "kvick/attention.h"
 #include "model/kv_target.h"
 #include "model/model_file.h"
+#include "model/model_spec.h"
 #include "ops/linear.h"
 
 namespace kvick {
@@ -19,20 +20,23 @@ namespace kvick {
 struct ForwardStep {
   std::span<const int32_t> tokens;       // [T], each within the vocabulary
   std::span<const int64_t> positions;    // [T]
+  std::span<const int64_t> lengths;      // [T]: of the token's whole sequence, with this pass
   std::span<const int32_t> output_rows;  // tokens to compute logits for, ascending
   std::span<float> logits;               // [output_rows, V]
   KvTarget* kv = nullptr;
 };
 
-// The layers of a Llama and the memory to run them in.
+// The layers of a decoder, as its ModelSpec describes them, and the memory to run them in.
 //
-//   x = embedding[token]
-//   x += o(attention(rope(q(norm(x))), rope(k(norm(x))), v(norm(x))))     for each layer
-//   x += down(silu(gate(norm(x))) * up(norm(x)))
-//   logits = output(norm(x))
+//   x = embedding_scale * embedding[token]
+//   h = norm(x)                                                           for each layer
+//   x += residual_scale * norm(o(attention(rope(norm(q(h))), rope(norm(k(h))), v(h))))
+//   h = norm(x)
+//   x += residual_scale * norm(down(activation(gate(h)) * up(h)))
+//   logits = cap(logits_scale * output(norm(x)))
 //
+// The spec says which of the norms, rotations and factors a layer has.
 // E hidden_size, I intermediate_size, H heads, K KV heads, D head_dim, V vocabulary, T tokens.
-// Source  Llama, arXiv:2302.13971; grouped heads, arXiv:2305.13245; SwiGLU, arXiv:2002.05202
 class Forward {
  public:
   // `file` must outlive it. Errors: exhausted: not that much memory; as Attention::Create.
@@ -51,10 +55,15 @@ class Forward {
 
   Status Allocate();
   void Embed(std::span<const int32_t> tokens);
+  void RotateTables(const ForwardStep& step);
   Status AttentionBlock(int64_t layer, const ForwardStep& step);
+  void ProjectQueriesAndKeys(int64_t layer, int64_t num_tokens, const float* in);
   void FeedForwardBlock(int64_t layer, int64_t num_tokens);
   void Logits(const ForwardStep& step);
-  void Norm(const std::vector<float>& weight, int64_t num_tokens);
+  // out = norm(in), or `in` itself where there is no weight. Returns where the result is.
+  const float* Norm(const std::vector<float>& weight, int64_t num_tokens, const float* in,
+                    float* out);
+  void AddBranch(const std::vector<float>& post_norm, int64_t num_tokens);
   struct Projection {
     const MatrixView& w;
     const std::vector<float>& bias;                   // empty: none
@@ -62,9 +71,18 @@ class Forward {
   };
   void Project(const Projection& p, int64_t num_tokens, const float* in, float* out);
 
-  const LlamaConfig& config_;
+  // One of the model's ropes, and its table for the tokens of a pass.
+  struct Rope {
+    std::vector<double> frequencies;       // [R/2]
+    std::vector<double> long_frequencies;  // [R/2], of sequences longer than switch_length
+    int64_t switch_length;
+    float* cos = nullptr;  // [T, R/2]
+    float* sin = nullptr;  // [T, R/2]
+  };
+
+  const ModelSpec& spec_;
   const ModelWeights& weights_;
-  std::vector<double> inverse_frequencies_;  // [D/2]
+  std::vector<Rope> ropes_;
   Exec exec_;
   int64_t max_tokens_;
   std::unique_ptr<Attention> attention_;
@@ -79,8 +97,6 @@ class Forward {
   float* attended_ = nullptr;  // [T, H, D]
   float* gate_ = nullptr;      // [T, I]
   float* up_ = nullptr;        // [T, I]
-  float* cos_ = nullptr;       // [T, D/2]
-  float* sin_ = nullptr;       // [T, D/2]
   std::span<std::byte> linear_scratch_;
 };
 

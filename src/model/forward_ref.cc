@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/matrix_view.h"
+#include "ops/ops_ref.h"
 
 namespace kvick {
 namespace {
@@ -36,86 +37,131 @@ Rows Norm(const Rows& x, const std::vector<float>& weight, double epsilon) {
   return y;
 }
 
-void Rotate(const LlamaConfig& config, Rows& x) {
-  const std::vector<double> frequencies = RopeInverseFrequencies(config);
+// The first R elements of each head, where x has heads of head_dim.
+void Rotate(const RopeSpec& rope, int64_t head_dim, Rows& x) {
+  const std::vector<double> frequencies =
+      RopeInverseFrequencies(rope, static_cast<int64_t>(x.size()));
   const auto half = static_cast<int64_t>(frequencies.size());
-  const bool is_halves = config.rope.pairs == RopePairs::kHalves;
+  const bool is_halves = rope.pairs == RopePairs::kHalves;
   for (size_t t = 0; t < x.size(); ++t) {
-    for (size_t head = 0; head < x[t].size(); head += 2 * half) {
+    for (size_t head = 0; head < x[t].size(); head += static_cast<size_t>(head_dim)) {
       for (int64_t i = 0; i < half; ++i) {
         double& a = x[t][head + (is_halves ? i : 2 * i)];
         double& b = x[t][head + (is_halves ? i + half : 2 * i + 1)];
         const double angle = static_cast<double>(t) * frequencies[i];
-        const double rotated = a * std::cos(angle) - b * std::sin(angle);
-        b = b * std::cos(angle) + a * std::sin(angle);
+        const double cos = rope.magnitude * std::cos(angle), sin = rope.magnitude * std::sin(angle);
+        const double rotated = a * cos - b * sin;
+        b = b * cos + a * sin;
         a = rotated;
       }
     }
   }
 }
 
-// Token t attends to tokens 0 .. t.
-Rows Attend(const LlamaConfig& config, const Rows& q, const Rows& k, const Rows& v) {
-  const int64_t dim = config.head_dim, group = config.num_heads / config.num_kv_heads;
-  Rows out(q.size(), Row(config.num_heads * dim));
+// Normalizes each run of weight.size() elements; no weight leaves x as it is.
+void NormRuns(const std::vector<float>& weight, double epsilon, Rows& x) {
+  if (weight.empty()) return;
+  for (Row& row : x) {
+    for (size_t begin = 0; begin < row.size(); begin += weight.size()) {
+      const auto first = row.begin() + static_cast<int64_t>(begin);
+      const Rows normed =
+          Norm({Row(first, first + static_cast<int64_t>(weight.size()))}, weight, epsilon);
+      std::copy(normed[0].begin(), normed[0].end(), first);
+    }
+  }
+}
+
+// Token t attends to tokens 0 .. t, or to the last `window` of them.
+Rows Attend(const ModelSpec& spec, const LayerSpec& layer, const Rows& q, const Rows& k,
+            const Rows& v) {
+  const int64_t dim = spec.head_dim, group = spec.num_heads / spec.num_kv_heads;
+  const double scale = spec.attention_scale != 0 ? spec.attention_scale
+                                                 : 1 / std::sqrt(static_cast<double>(dim));
+  const double cap = spec.score_soft_cap;
+  Rows out(q.size(), Row(spec.num_heads * dim));
   for (size_t t = 0; t < q.size(); ++t) {
-    for (int64_t head = 0; head < config.num_heads; ++head) {
+    const auto window = static_cast<size_t>(layer.window);
+    const size_t begin = window > 0 && t + 1 > window ? t + 1 - window : 0;
+    for (int64_t head = 0; head < spec.num_heads; ++head) {
       const int64_t at = head * dim, kv_at = head / group * dim;
-      Row weights(t + 1);
-      for (size_t s = 0; s <= t; ++s) {
-        for (int64_t d = 0; d < dim; ++d) weights[s] += q[t][at + d] * k[s][kv_at + d];
-        weights[s] /= std::sqrt(static_cast<double>(dim));
+      Row weights;
+      for (size_t s = begin; s <= t; ++s) {
+        double score = 0;
+        for (int64_t d = 0; d < dim; ++d) score += q[t][at + d] * k[s][kv_at + d];
+        score *= scale;
+        weights.push_back(cap == 0 ? score : cap * std::tanh(score / cap));
       }
       const double max = *std::max_element(weights.begin(), weights.end());
       double sum = 0;
       for (double& weight : weights) sum += weight = std::exp(weight - max);
-      for (size_t s = 0; s <= t; ++s) {
-        for (int64_t d = 0; d < dim; ++d) out[t][at + d] += weights[s] / sum * v[s][kv_at + d];
+      for (size_t s = begin; s <= t; ++s) {
+        const double weight = weights[s - begin] / sum;
+        for (int64_t d = 0; d < dim; ++d) out[t][at + d] += weight * v[s][kv_at + d];
       }
     }
   }
   return out;
 }
 
-void Add(Rows& x, const Rows& y) {
+void AddBranch(double scale, const Rows& y, Rows& x) {
   for (size_t t = 0; t < x.size(); ++t) {
-    for (size_t i = 0; i < x[t].size(); ++i) x[t][i] += y[t][i];
+    for (size_t i = 0; i < x[t].size(); ++i) x[t][i] += scale * y[t][i];
   }
 }
 
-void RunLayer(const LlamaConfig& config, const LayerWeights& w, Rows& x) {
-  const Rows normed = Norm(x, w.attention_norm, config.rms_norm_eps);
-  Rows q = Project(w.q, w.q_bias, normed), k = Project(w.k, w.k_bias, normed);
-  Rotate(config, q);
-  Rotate(config, k);
-  const Rows attended = Attend(config, q, k, Project(w.v, w.v_bias, normed));
-  Add(x, Project(w.o, w.o_bias, attended));
+Rows AttentionBranch(const ModelSpec& spec, const LayerSpec& layer, const LayerWeights& w, Rows x) {
+  NormRuns(w.attention_norm, spec.rms_norm_eps, x);
+  Rows q = Project(w.q, w.q_bias, x), k = Project(w.k, w.k_bias, x);
+  NormRuns(w.q_norm, spec.rms_norm_eps, q);
+  NormRuns(w.k_norm, spec.rms_norm_eps, k);
+  if (layer.rope != LayerSpec::kNoRope) {
+    Rotate(spec.ropes[static_cast<size_t>(layer.rope)], spec.head_dim, q);
+    Rotate(spec.ropes[static_cast<size_t>(layer.rope)], spec.head_dim, k);
+  }
+  Rows y = Project(w.o, w.o_bias, Attend(spec, layer, q, k, Project(w.v, w.v_bias, x)));
+  NormRuns(w.attention_post_norm, spec.rms_norm_eps, y);
+  return y;
+}
 
-  const Rows ffn_normed = Norm(x, w.ffn_norm, config.rms_norm_eps);
-  Rows gate = Project(w.gate, w.gate_bias, ffn_normed);
-  const Rows up = Project(w.up, w.up_bias, ffn_normed);
+Rows FeedForwardBranch(const ModelSpec& spec, const LayerSpec& layer, const LayerWeights& w,
+                       Rows x) {
+  NormRuns(w.ffn_norm, spec.rms_norm_eps, x);
+  Rows gate = Project(w.gate, w.gate_bias, x);
+  const Rows up = Project(w.up, w.up_bias, x);
   for (size_t t = 0; t < gate.size(); ++t) {
     for (size_t i = 0; i < gate[t].size(); ++i) {
-      gate[t][i] = gate[t][i] / (1 + std::exp(-gate[t][i])) * up[t][i];
+      gate[t][i] = ActivationRef(layer.activation, gate[t][i]) * up[t][i];
     }
   }
-  Add(x, Project(w.down, w.down_bias, gate));
+  Rows y = Project(w.down, w.down_bias, gate);
+  NormRuns(w.ffn_post_norm, spec.rms_norm_eps, y);
+  return y;
 }
 
 }  // namespace
 
 std::vector<double> ForwardRef(const ModelFile& file, std::span<const int32_t> tokens) {
+  const ModelSpec& spec = file.spec();
   const ModelWeights& weights = file.weights();
   Rows x;
   for (const int32_t token : tokens) {
     const std::vector<float> row = WeightRow(weights.embedding, token);
     x.emplace_back(row.begin(), row.end());
+    for (double& element : x.back()) element *= spec.embedding_scale;
   }
-  for (const LayerWeights& layer : weights.layers) RunLayer(file.config(), layer, x);
-  x = Norm(x, weights.final_norm, file.config().rms_norm_eps);
+  for (size_t i = 0; i < spec.layers.size(); ++i) {
+    AddBranch(spec.residual_scale, AttentionBranch(spec, spec.layers[i], weights.layers[i], x), x);
+    AddBranch(spec.residual_scale, FeedForwardBranch(spec, spec.layers[i], weights.layers[i], x),
+              x);
+  }
+  x = Norm(x, weights.final_norm, spec.rms_norm_eps);
+  const double cap = spec.logits_soft_cap;
   std::vector<double> logits;
   for (const Row& row : Project(weights.output, {}, x)) {
-    logits.insert(logits.end(), row.begin(), row.end());
+    for (const double logit : row) {
+      const double scaled = spec.logits_scale * logit;
+      logits.push_back(cap == 0 ? scaled : cap * std::tanh(scaled / cap));
+    }
   }
   return logits;
 }

@@ -17,21 +17,23 @@ Result<Tokenizer> TokenizerOf(const ModelFile& file) {
 }
 
 ModelInfo InfoOf(const ModelFile& file, const Result<Tokenizer>& tokenizer) {
-  const LlamaConfig& config = file.config();
+  const ModelSpec& spec = file.spec();
   ModelInfo info;
-  info.architecture = config.architecture;
-  info.name = config.name;
-  info.num_layers = config.num_layers;
-  info.hidden_size = config.hidden_size;
-  info.intermediate_size = config.intermediate_size;
-  info.num_heads = config.num_heads;
-  info.num_kv_heads = config.num_kv_heads;
-  info.head_dim = config.head_dim;
-  info.vocab_size = config.vocab_size;
-  info.max_positions = config.max_positions;
+  info.architecture = spec.architecture;
+  info.name = spec.name;
+  info.num_layers = spec.num_layers();
+  info.hidden_size = spec.hidden_size;
+  info.intermediate_size = spec.intermediate_size;
+  info.num_heads = spec.num_heads;
+  info.num_kv_heads = spec.num_kv_heads;
+  info.head_dim = spec.head_dim;
+  info.vocab_size = spec.vocab_size;
+  info.max_positions = spec.max_positions;
+  info.rope_switch_length = spec.RopeSwitchLength();
+  info.windows = spec.Windows();
   info.weight_format = std::string(FormatOf(file.weights().layers.front().q.type).name);
-  info.bos_id = config.bos_id;
-  info.eos_ids = config.eos_ids;
+  info.bos_id = spec.bos_id;
+  info.eos_ids = spec.eos_ids;
   if (tokenizer) {
     if (!info.bos_id) info.bos_id = tokenizer->bos_id();
     info.eos_ids.insert(info.eos_ids.end(), tokenizer->eos_ids().begin(),

@@ -6,20 +6,21 @@
 #include <utility>
 
 #include "base/check.h"
+#include "model/arch/read_spec.h"
 
 namespace kvick {
 namespace {
 
 // Where generation_config.json names the end-of-sequence tokens, they are those, and not
 // config.json's: of an instruction-tuned model it is the file that knows of the end of a turn.
-Result<LlamaConfig> ConfigOf(const HfFolder& folder) {
+Result<ModelSpec> SpecOf(const HfFolder& folder) {
   constexpr std::string_view kGenerationName = "generation_config.json";
-  KVICK_ASSIGN_OR_RETURN(LlamaConfig config,
-                         LlamaConfigFromHf(folder.config(), folder.FilePath("config.json")));
-  KVICK_ASSIGN_OR_RETURN(auto eos_ids, EosIdsFromHf(folder.generation_config(), config.vocab_size,
+  KVICK_ASSIGN_OR_RETURN(ModelSpec spec,
+                         ModelSpecFromHf(folder.config(), folder.FilePath("config.json")));
+  KVICK_ASSIGN_OR_RETURN(auto eos_ids, EosIdsFromHf(folder.generation_config(), spec.vocab_size,
                                                     folder.FilePath(kGenerationName)));
-  if (eos_ids) config.eos_ids = *std::move(eos_ids);
-  return config;
+  if (eos_ids) spec.eos_ids = *std::move(eos_ids);
+  return spec;
 }
 
 // A user may give one file of a folder for the folder.
@@ -35,18 +36,18 @@ Status CheckNotPartOfFolder(const std::string& path) {
 
 }  // namespace
 
-ModelFile::ModelFile(File file, LlamaConfig config, ModelWeights weights)
-    : file_(std::move(file)), config_(std::move(config)), weights_(std::move(weights)) {}
+ModelFile::ModelFile(File file, ModelSpec spec, ModelWeights weights)
+    : file_(std::move(file)), spec_(std::move(spec)), weights_(std::move(weights)) {}
 
 Result<ModelFile> ModelFile::Open(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     KVICK_ASSIGN_OR_RETURN(HfFolder folder, HfFolder::Open(path));
-    KVICK_ASSIGN_OR_RETURN(LlamaConfig config, ConfigOf(folder));
+    KVICK_ASSIGN_OR_RETURN(ModelSpec spec, SpecOf(folder));
     KVICK_ASSIGN_OR_RETURN(
         ModelWeights weights,
-        BindWeights({folder.tensors_path(), WeightNames::kHuggingFace, folder.tensors()}, config));
-    return ModelFile(std::move(folder), std::move(config), std::move(weights));
+        BindWeights({folder.tensors_path(), folder.tensors()}, spec));
+    return ModelFile(std::move(folder), std::move(spec), std::move(weights));
   }
   if (std::filesystem::exists(path, ignored)) KVICK_RETURN_IF_ERROR(CheckNotPartOfFolder(path));
   KVICK_ASSIGN_OR_RETURN(GgufFile file, GgufFile::Open(path));
@@ -59,10 +60,10 @@ Result<ModelFile> ModelFile::Parse(std::span<const std::byte> gguf, const std::s
 }
 
 Result<ModelFile> ModelFile::FromGguf(GgufFile file) {
-  KVICK_ASSIGN_OR_RETURN(LlamaConfig config, LlamaConfigFromGguf(file));
+  KVICK_ASSIGN_OR_RETURN(ModelSpec spec, ModelSpecFromGguf(file));
   KVICK_ASSIGN_OR_RETURN(ModelWeights weights,
-                         BindWeights({file.source(), WeightNames::kGguf, file.tensors()}, config));
-  return ModelFile(std::move(file), std::move(config), std::move(weights));
+                         BindWeights({file.source(), file.tensors()}, spec));
+  return ModelFile(std::move(file), std::move(spec), std::move(weights));
 }
 
 }  // namespace kvick

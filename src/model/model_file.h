@@ -9,7 +9,7 @@
 #include "formats/gguf.h"
 #include "formats/hf_folder.h"
 #include "kvick/status.h"
-#include "model/llama_config.h"
+#include "model/model_spec.h"
 #include "model/weights.h"
 
 namespace kvick {
@@ -24,7 +24,7 @@ class ModelFile {
   // A GGUF file that lies in memory, which must outlive it. `source` names it in messages.
   static Result<ModelFile> Parse(std::span<const std::byte> gguf, const std::string& source);
 
-  const LlamaConfig& config() const { return config_; }
+  const ModelSpec& spec() const { return spec_; }
   const ModelWeights& weights() const { return weights_; }
   // Exactly one of the two is not null.
   const GgufFile* gguf() const { return std::get_if<GgufFile>(&file_); }
@@ -33,11 +33,11 @@ class ModelFile {
  private:
   using File = std::variant<GgufFile, HfFolder>;
 
-  ModelFile(File file, LlamaConfig config, ModelWeights weights);
+  ModelFile(File file, ModelSpec spec, ModelWeights weights);
   static Result<ModelFile> FromGguf(GgufFile file);
 
   File file_;
-  LlamaConfig config_;
+  ModelSpec spec_;
   ModelWeights weights_;
 };
 

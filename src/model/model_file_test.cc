@@ -132,20 +132,20 @@ TEST(ModelFile, OpensTheTestModels) {
                            "tiny-f32-hd128", "tiny-q8_0.gguf"}) {
     const auto model = ModelFile::Open(testing::TestModel(name));
     ASSERT_TRUE(model.has_value()) << model.error().message;
-    EXPECT_EQ(static_cast<int64_t>(model->weights().layers.size()), model->config().num_layers);
+    EXPECT_EQ(static_cast<int64_t>(model->weights().layers.size()), model->spec().num_layers());
   }
 }
 
 TEST(ModelFile, GenerationConfigSaysWhatEndsAText) {
   const TempFolder folder;
   testing::WriteTinyFolder(folder);
-  EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{2}));
+  EXPECT_EQ(ModelFile::Open(folder.path())->spec().eos_ids, (std::vector<int32_t>{2}));
   WriteFile(folder / "generation_config.json", R"({"eos_token_id": [3, 4]})");
-  EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{3, 4}));
+  EXPECT_EQ(ModelFile::Open(folder.path())->spec().eos_ids, (std::vector<int32_t>{3, 4}));
   WriteFile(folder / "generation_config.json", R"({"temperature": 0.6})");
-  EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{2}));
+  EXPECT_EQ(ModelFile::Open(folder.path())->spec().eos_ids, (std::vector<int32_t>{2}));
   WriteFile(folder / "generation_config.json", R"({"eos_token_id": [77, 3]})");
-  EXPECT_EQ(ModelFile::Open(folder.path())->config().eos_ids, (std::vector<int32_t>{3}));
+  EXPECT_EQ(ModelFile::Open(folder.path())->spec().eos_ids, (std::vector<int32_t>{3}));
   WriteFile(folder / "generation_config.json", R"({"eos_token_id": "</s>"})");
   EXPECT_EQ(
       ModelFile::Open(folder.path()).error().message,

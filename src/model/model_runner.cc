@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -22,9 +23,12 @@ Status CheckRange(const char* name, int64_t value, int64_t max) {
   return Fail(ErrorCode::kInvalidArgument, "model: {}: expected 1 to {}, got {}", name, max, value);
 }
 
-AttentionConfig AttentionOf(const ModelInfo& info, std::optional<DType> kv_dtype,
+AttentionConfig AttentionOf(const Model::Parts& model, std::optional<DType> kv_dtype,
                             const Exec& exec) {
+  const ModelInfo& info = model.info;
+  const ModelSpec& spec = model.file.spec();
   AttentionConfig config;
+  config.scale = static_cast<float>(spec.attention_scale);
   config.num_heads = info.num_heads;
   config.num_kv_heads = info.num_kv_heads;
   config.head_dim = info.head_dim;
@@ -116,7 +120,7 @@ Result<int64_t> ModelRunner::State::CheckChunks(std::span<const SequenceChunk> c
 }
 
 Status ModelRunner::State::RunPass(KvTarget& kv, std::span<float> logits) {
-  return forward->Run({tokens.ids(), tokens.positions(), tokens.output_rows(), logits, &kv});
+  return forward->Run({tokens.ids(), tokens.positions(), tokens.lengths(), tokens.output_rows(), logits, &kv});
 }
 
 ModelRunner::ModelRunner(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -127,7 +131,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Create(const Model& model,
   KVICK_RETURN_IF_ERROR(CheckRange("max_batch_tokens", options.max_batch_tokens, kMaxBatchTokens));
   KVICK_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, kMaxBatchTokens));
   KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.exec));
-  const AttentionConfig attention = AttentionOf(model.info(), options.kv_dtype, exec);
+  const AttentionConfig attention = AttentionOf(model.parts(), options.kv_dtype, exec);
   KVICK_ASSIGN_OR_RETURN(auto forward,
                          Forward::Create(model.parts().file, attention, options.max_batch_tokens));
   KVICK_ASSIGN_OR_RETURN(PassTokens tokens, PassTokens::Create(options.max_batch_tokens));
@@ -147,9 +151,11 @@ Status ModelRunner::Run(KvCache& cache, std::span<const SequenceChunk> chunks, L
   KVICK_RETURN_IF_ERROR(state_->CheckSize(num_tokens, num_rows, logits.size()));
   state_->tokens.Clear();
   for (const SequenceChunk& chunk : chunks) {
-    for (int64_t i = 0; i < chunk.plan->num_tokens(); ++i) {
-      state_->tokens.Add(chunk.tokens[static_cast<size_t>(i)], chunk.plan->position(i));
-      const bool is_last = i + 1 == chunk.plan->num_tokens();
+    const int64_t num_new = chunk.plan->num_tokens();
+    const int64_t length = std::max(chunk.length, chunk.plan->position(num_new - 1) + 1);
+    for (int64_t i = 0; i < num_new; ++i) {
+      state_->tokens.Add(chunk.tokens[static_cast<size_t>(i)], chunk.plan->position(i), length);
+      const bool is_last = i + 1 == num_new;
       if (which == LogitsOf::kAll || is_last) state_->tokens.WantLogits();
     }
   }
@@ -165,7 +171,7 @@ Status ModelRunner::RunUncached(std::span<const int32_t> tokens, LogitsOf which,
       state_->CheckSize(num_tokens, which == LogitsOf::kAll ? num_tokens : 1, logits.size()));
   state_->tokens.Clear();
   for (int64_t i = 0; i < num_tokens; ++i) {
-    state_->tokens.Add(tokens[static_cast<size_t>(i)], i);
+    state_->tokens.Add(tokens[static_cast<size_t>(i)], i, num_tokens);
     if (which == LogitsOf::kAll || i + 1 == num_tokens) state_->tokens.WantLogits();
   }
   KVICK_ASSIGN_OR_RETURN(

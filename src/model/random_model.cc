@@ -67,7 +67,7 @@ struct Tensor {
 };
 
 // The weights of a Llama in the order of a file.
-std::vector<Tensor> TensorsOf(const LlamaConfig& c, WeightType type) {
+std::vector<Tensor> TensorsOf(const ModelSpec& c, WeightType type) {
   std::vector<Tensor> tensors;
   const auto matrix = [&](std::string name, int64_t num_rows, int64_t num_cols) {
     tensors.push_back({std::move(name) + ".weight", type, num_rows, num_cols});
@@ -76,7 +76,7 @@ std::vector<Tensor> TensorsOf(const LlamaConfig& c, WeightType type) {
     tensors.push_back({std::move(name) + ".weight", WeightType::kF32, 0, c.hidden_size});
   };
   matrix("token_embd", c.vocab_size, c.hidden_size);
-  for (int64_t i = 0; i < c.num_layers; ++i) {
+  for (int64_t i = 0; i < c.num_layers(); ++i) {
     const std::string layer = fmt::format("blk.{}.", i);
     norm(layer + "attn_norm");
     matrix(layer + "attn_q", c.num_heads * c.head_dim, c.hidden_size);
@@ -113,10 +113,10 @@ Result<int64_t> Place(std::vector<Tensor>& tensors) {
 }
 
 // Source  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
-Header HeaderOf(const LlamaConfig& c, const std::vector<Tensor>& tensors) {
+Header HeaderOf(const ModelSpec& c, const std::vector<Tensor>& tensors) {
   const std::pair<std::string_view, int64_t> numbers[] = {
       {"general.alignment", kAlignment},
-      {"llama.block_count", c.num_layers},
+      {"llama.block_count", c.num_layers()},
       {"llama.context_length", c.max_positions},
       {"llama.embedding_length", c.hidden_size},
       {"llama.feed_forward_length", c.intermediate_size},
@@ -162,11 +162,10 @@ void Fill(const std::vector<Tensor>& tensors, int num_threads, std::byte* first_
 
 }  // namespace
 
-Result<RandomModel> RandomModel::Create(const LlamaConfig& config, WeightType type,
-                                        int num_threads) {
-  std::vector<Tensor> tensors = TensorsOf(config, type);
+Result<RandomModel> RandomModel::Create(const ModelSpec& spec, WeightType type, int num_threads) {
+  std::vector<Tensor> tensors = TensorsOf(spec, type);
   KVICK_ASSIGN_OR_RETURN(const int64_t tensor_bytes, Place(tensors));
-  const Header header = HeaderOf(config, tensors);
+  const Header header = HeaderOf(spec, tensors);
   const int64_t num_bytes = header.size() + tensor_bytes;
   KVICK_ASSIGN_OR_RETURN(MappedRegion gguf, MappedRegion::Create(num_bytes, Backing::kUpFront));
   std::memcpy(gguf.data(), header.data(), static_cast<size_t>(header.size()));

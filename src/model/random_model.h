@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "kvick/model.h"
 #include "kvick/status.h"
-#include "model/llama_config.h"
+#include "model/model_spec.h"
 #include "quant/weight_format.h"
 
 namespace kvick {
@@ -16,10 +16,10 @@ namespace kvick {
 // in memory, and is opened like one.
 class RandomModel {
  public:
-  // The sizes of `config`, and whether the output is the embedding; the rest of it is not read.
+  // The sizes of `spec`, and whether the output is the embedding; the rest of it is not read.
   // Cost: the weights are made on num_threads threads, a second for some 10^9.
   // Errors: exhausted: not that much memory;  corrupt: sizes that no tensor has.
-  static Result<RandomModel> Create(const LlamaConfig& config, WeightType type, int num_threads);
+  static Result<RandomModel> Create(const ModelSpec& spec, WeightType type, int num_threads);
 
   const Model& model() const { return *model_; }
 

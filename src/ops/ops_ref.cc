@@ -1,6 +1,7 @@
 #include "ops/ops_ref.h"
 
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "base/check.h"
@@ -39,12 +40,13 @@ void RmsNormRef(const RmsNormArgs& args, double* out) {
 }
 
 void RopeRef(const RopeArgs& args, std::span<const double> angles, double* out) {
-  const int64_t half = args.head_dim / 2;
+  const int64_t half = args.num_rotated / 2;
   const bool halves = args.pairs == RopePairs::kHalves;
   KVICK_CHECK(static_cast<int64_t>(angles.size()) == args.num_tokens * half);
   for (int64_t t = 0; t < args.num_tokens; ++t) {
     for (int64_t h = 0; h < args.num_heads; ++h) {
       const int64_t head = (t * args.num_heads + h) * args.head_dim;
+      for (int64_t i = 2 * half; i < args.head_dim; ++i) out[head + i] = args.x[head + i];
       for (int64_t i = 0; i < half; ++i) {
         const int64_t first = head + (halves ? i : 2 * i);
         const int64_t second = head + (halves ? i + half : 2 * i + 1);
@@ -56,6 +58,10 @@ void RopeRef(const RopeArgs& args, std::span<const double> angles, double* out) 
   }
 }
 
-double SiluRef(double x) { return x / (1.0 + std::exp(-x)); }
+double ActivationRef(Activation activation, double x) {
+  if (activation == Activation::kSilu) return x / (1.0 + std::exp(-x));
+  const double u = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+  return 0.5 * x * (1 + std::tanh(u));
+}
 
 }  // namespace kvick

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "ops/glu.h"
 #include "ops/linear.h"
 #include "ops/rms_norm.h"
 #include "ops/rope.h"
@@ -20,10 +21,10 @@ void LinearRef(const LinearArgs& args, double* y, double* magnitude);
 // Shapes: out [T, n].
 void RmsNormRef(const RmsNormArgs& args, double* out);
 
-// Rotates by angles [T, D/2] in radians instead of the table. Shapes: out [T, H, D].
+// Rotates by angles [T, R/2] in radians instead of the table. Shapes: out [T, H, D].
 void RopeRef(const RopeArgs& args, std::span<const double> angles, double* out);
 
-double SiluRef(double x);
+double ActivationRef(Activation activation, double x);
 
 }  // namespace kvick
 

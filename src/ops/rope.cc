@@ -66,7 +66,7 @@ void RotateInterleaved(const Rotation& rotation, float* x) {
 }
 
 void RotateToken(const RopeArgs& args, int64_t token) {
-  const int64_t half = args.head_dim / 2;
+  const int64_t half = args.num_rotated / 2;
   const Rotation rotation{args.cos + token * half, args.sin + token * half, half};
   float* x = args.x + token * args.num_heads * args.head_dim;
   for (int64_t head = 0; head < args.num_heads; ++head, x += args.head_dim) {
@@ -91,15 +91,16 @@ void ComputeRopeTable(const RopeTableArgs& args) {
   for (int64_t position : args.positions) {
     for (double frequency : args.inverse_frequencies) {
       const SinAndCos rotation = FixedSinCos(static_cast<double>(position) * frequency);
-      *cos++ = static_cast<float>(rotation.cos);
-      *sin++ = static_cast<float>(rotation.sin);
+      *cos++ = static_cast<float>(args.magnitude * rotation.cos);
+      *sin++ = static_cast<float>(args.magnitude * rotation.sin);
     }
   }
 }
 
 void ApplyRope(const Exec& exec, const RopeArgs& args) {
   KVICK_CHECK(args.num_tokens >= 0 && args.num_heads >= 1);
-  KVICK_CHECK(args.head_dim >= 2 && args.head_dim % 2 == 0);
+  KVICK_CHECK(args.num_rotated >= 2 && args.num_rotated % 2 == 0);
+  KVICK_CHECK(args.num_rotated <= args.head_dim);
   const auto rotate_token = KVICK_FOR_ISA(exec.isa, RotateToken);
   const int64_t token_elements = args.num_heads * args.head_dim;
   ParallelRows(exec, args.num_tokens, token_elements, [&](int64_t begin, int64_t end) {

@@ -32,7 +32,8 @@ Table MakeTable(const std::vector<int64_t>& positions, int64_t head_dim) {
   }
   table.cos.resize(table.angles.size());
   table.sin.resize(table.angles.size());
-  ComputeRopeTable({inverse_frequencies, positions, table.cos.data(), table.sin.data()});
+  ComputeRopeTable(
+      {inverse_frequencies, positions, 1.0, table.cos.data(), table.sin.data()});
   return table;
 }
 
@@ -60,7 +61,7 @@ TEST(ApplyRope, IsNearTheReference) {
         const Table table = MakeTable({0, 5, 7000}, head_dim);
         std::vector<float> x = RandomFloats(3 * 3 * head_dim, 1);
         const std::vector<float> before = x;
-        const RopeArgs args{x.data(), table.cos.data(), table.sin.data(), 3, 3, head_dim, pairs};
+        const RopeArgs args{x.data(), table.cos.data(), table.sin.data(), 3, 3, head_dim, head_dim, pairs};
         std::vector<double> expected(x.size());
         RopeRef(args, table.angles, expected.data());
         ApplyRope({isa, 2}, args);
@@ -81,8 +82,41 @@ TEST(ApplyRope, PositionZeroChangesNothing) {
     for (Isa isa : AvailableIsas()) {
       std::vector<float> x = RandomFloats(64, 1);
       const std::vector<float> before = x;
-      ApplyRope({isa, 1}, {x.data(), table.cos.data(), table.sin.data(), 1, 1, 64, pairs});
+      ApplyRope({isa, 1}, {x.data(), table.cos.data(), table.sin.data(), 1, 1, 64, 64, pairs});
       EXPECT_EQ(x, before);
+    }
+  }
+}
+
+TEST(ComputeRopeTable, MultipliesByTheMagnitudeBeforeItRounds) {
+  const std::vector<double> frequencies = {1.0, 0.1};
+  const std::vector<int64_t> positions = {0, 3};
+  std::vector<float> cos(4), sin(4);
+  ComputeRopeTable({frequencies, positions, 1.25, cos.data(), sin.data()});
+  EXPECT_EQ(cos[0], 1.25f);
+  EXPECT_EQ(cos[3], static_cast<float>(1.25 * FixedSinCos(3 * 0.1).cos));
+  EXPECT_EQ(sin[2], static_cast<float>(1.25 * FixedSinCos(3.0).sin));
+}
+
+TEST(ApplyRope, RotatesTheFirstElementsOfAHeadAsAHeadOfThatSize) {
+  constexpr int64_t kHeadDim = 96, kNumRotated = 72, kNumHeads = 3;
+  const Table table = MakeTable({7, 4000}, kNumRotated);
+  for (Isa isa : AvailableIsas()) {
+    for (RopePairs pairs : kBothPairs) {
+      const std::vector<float> before = RandomFloats(2 * kNumHeads * kHeadDim, 1);
+      std::vector<float> x = before;
+      ApplyRope({isa, 1}, {x.data(), table.cos.data(), table.sin.data(), 2, kNumHeads, kHeadDim,
+                           kNumRotated, pairs});
+      for (int64_t head = 0; head < 2 * kNumHeads; ++head) {
+        const int64_t entry = head / kNumHeads * kNumRotated / 2;
+        std::vector<float> alone(before.begin() + head * kHeadDim,
+                                 before.begin() + head * kHeadDim + kNumRotated);
+        ApplyRope({isa, 1}, {alone.data(), table.cos.data() + entry, table.sin.data() + entry, 1, 1,
+                             kNumRotated, kNumRotated, pairs});
+        EXPECT_TRUE(SameBits(&x[head * kHeadDim], alone.data(), kNumRotated)) << IsaName(isa);
+        EXPECT_TRUE(SameBits(&x[head * kHeadDim + kNumRotated], &before[head * kHeadDim + kNumRotated],
+                             kHeadDim - kNumRotated));
+      }
     }
   }
 }
@@ -100,12 +134,12 @@ TEST(ApplyRope, BitsDependOnTheTokenAlone) {
       for (int64_t t = 0; t < num_tokens; ++t) {
         const int64_t entry = t * head_dim / 2;
         ApplyRope({isa, 1}, {alone.data() + t * token_elements, table.cos.data() + entry,
-                             table.sin.data() + entry, 1, num_heads, head_dim, pairs});
+                             table.sin.data() + entry, 1, num_heads, head_dim, head_dim, pairs});
       }
       for (int num_threads : {1, 2, 3}) {
         std::vector<float> together = x;
         ApplyRope({isa, num_threads}, {together.data(), table.cos.data(), table.sin.data(),
-                                       num_tokens, num_heads, head_dim, pairs});
+                                       num_tokens, num_heads, head_dim, head_dim, pairs});
         EXPECT_TRUE(SameBits(together.data(), alone.data(), num_tokens * token_elements));
       }
     }

@@ -205,22 +205,21 @@ MeanHeld StepWhileRequestsWait(Batcher& batcher) {
 Result<Claim> ProveWaste(const ProofContext& context) {
   constexpr int64_t kCacheTokens = 65536;  // 8 GiB of Llama 3 8B
   constexpr double kMaxWaste = 0.01;
-  LlamaConfig config;
-  config.num_layers = 1;
-  config.hidden_size = config.intermediate_size = 32;
-  config.num_heads = config.num_kv_heads = 1;
-  config.head_dim = 8;
-  config.vocab_size = 64;
-  config.max_positions = 8192;
-  KVICK_ASSIGN_OR_RETURN(const RandomModel model,
-                         RandomModel::Create(config, WeightType::kBF16, 1));
+  ModelSpec spec;
+  spec.layers.resize(1);
+  spec.hidden_size = spec.intermediate_size = 32;
+  spec.num_heads = spec.num_kv_heads = 1;
+  spec.head_dim = 8;
+  spec.vocab_size = 64;
+  spec.max_positions = 8192;
+  KVICK_ASSIGN_OR_RETURN(const RandomModel model, RandomModel::Create(spec, WeightType::kBF16, 1));
   TraceOptions trace_options;
   trace_options.num_requests = 150;
   trace_options.shared_prefix = 0;  // shared blocks count once and would hide the waste
   KVICK_ASSIGN_OR_RETURN(const auto trace, MakeTrace(trace_options));
   EngineOptions options;
   options.exec = context.options.exec;
-  options.context_tokens = config.max_positions;
+  options.context_tokens = spec.max_positions;
   options.max_sequences = 256;
   KVICK_ASSIGN_OR_RETURN(const int64_t token_bytes,
                          CacheBytesPerToken(model.model().info(), std::nullopt));
@@ -228,7 +227,7 @@ Result<Claim> ProveWaste(const ProofContext& context) {
   KVICK_ASSIGN_OR_RETURN(const auto batcher, Batcher::Create(model.model(), options));
   uint64_t last_id = 0;
   for (const TracedRequest& traced : trace) {
-    GenerateRequest request = RequestOf(traced, static_cast<int64_t>(last_id), config.vocab_size);
+    GenerateRequest request = RequestOf(traced, static_cast<int64_t>(last_id), spec.vocab_size);
     batcher->Add(RequestId{++last_id}, std::move(request), {}, Clock::now());
   }
   const MeanHeld held = StepWhileRequestsWait(*batcher);
@@ -236,7 +235,7 @@ Result<Claim> ProveWaste(const ProofContext& context) {
   return Claim{kWasteStatement,
                fmt::format("{:.2f} % with {:.0f} requests in flight, where {} would fit contiguous",
                            100 * waste, held.in_flight / held.num_steps,
-                           kCacheTokens / config.max_positions),
+                           kCacheTokens / spec.max_positions),
                HoldsIf(waste <= kMaxWaste), kWasteExplanation};
 }
 

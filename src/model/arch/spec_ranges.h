@@ -1,12 +1,7 @@
-#ifndef KVICK_MODEL_LLAMA_CONFIG_CHECKS_H_
-#define KVICK_MODEL_LLAMA_CONFIG_CHECKS_H_
-
-#include <cstdint>
-#include <string_view>
+#ifndef KVICK_MODEL_ARCH_SPEC_RANGES_H_
+#define KVICK_MODEL_ARCH_SPEC_RANGES_H_
 
 #include "formats/range.h"
-#include "kvick/status.h"
-#include "model/llama_config.h"
 
 namespace kvick {
 
@@ -23,18 +18,9 @@ inline constexpr IntRange kPositionsRange{1, 1 << 28};
 inline constexpr FloatRange kThetaRange{1.0, 1e15};
 inline constexpr FloatRange kFactorRange{1e-3, 1e6};
 inline constexpr FloatRange kEpsRange{1e-15, 1.0};
-
-// A format's own names for the fields that CheckHeads compares.
-struct HeadFields {
-  std::string_view hidden_size;
-  std::string_view num_heads;
-  std::string_view num_kv_heads;
-  std::string_view head_dim;
-};
-
-// Sets head_dim where it is 0 to hidden_size / num_heads, then checks the heads against each other.
-Status CheckHeads(const HeadFields& fields, LlamaConfig& config);
+// Multipliers and soft caps.
+inline constexpr FloatRange kScaleRange{1e-6, 1e6};
 
 }  // namespace kvick
 
-#endif  // KVICK_MODEL_LLAMA_CONFIG_CHECKS_H_
+#endif  // KVICK_MODEL_ARCH_SPEC_RANGES_H_

@@ -1,4 +1,4 @@
-#include "model/llama_config.h"
+#include "model/arch/read_spec.h"
 
 #include <gtest/gtest.h>
 
@@ -28,14 +28,14 @@ using testing::TinyConfigJson;
 using testing::TinyGguf;
 using Json = nlohmann::json;
 
-Result<LlamaConfig> FromSpec(const GgufSpec& spec) {
+Result<ModelSpec> FromSpec(const GgufSpec& spec) {
   const std::string bytes = spec.Build();
-  return GgufFile::Parse(AsBytes(bytes)).and_then(LlamaConfigFromGguf);
+  return GgufFile::Parse(AsBytes(bytes)).and_then(ModelSpecFromGguf);
 }
 
-void ExpectTinySizes(const LlamaConfig& config) {
+void ExpectTinySizes(const ModelSpec& config) {
   EXPECT_EQ(config.architecture, "llama");
-  EXPECT_EQ(config.num_layers, 2);
+  EXPECT_EQ(config.num_layers(), 2);
   EXPECT_EQ(config.hidden_size, 16);
   EXPECT_EQ(config.intermediate_size, 24);
   EXPECT_EQ(config.num_heads, 2);
@@ -45,26 +45,26 @@ void ExpectTinySizes(const LlamaConfig& config) {
   EXPECT_EQ(config.max_positions, 64);
   EXPECT_EQ(config.bos_id, 1);
   EXPECT_EQ(config.eos_ids, std::vector<int32_t>{2});
-  EXPECT_EQ(config.rope.theta, 10000.0);
-  EXPECT_EQ(config.rope.scaling, RopeConfig::Scaling::kNone);
+  EXPECT_EQ(config.ropes[0].theta, 10000.0);
+  EXPECT_EQ(config.ropes[0].scaling, RopeSpec::Scaling::kNone);
   EXPECT_TRUE(config.tie_word_embeddings);
 }
 
-TEST(LlamaConfig, IsTheSameFromBothFormats) {
-  const auto hf = LlamaConfigFromHf(TinyConfigJson());
+TEST(ModelSpec, IsTheSameFromBothFormats) {
+  const auto hf = ModelSpecFromHf(TinyConfigJson());
   ASSERT_TRUE(hf.has_value()) << hf.error().message;
   ExpectTinySizes(*hf);
-  EXPECT_EQ(hf->rope.pairs, RopePairs::kHalves);
+  EXPECT_EQ(hf->ropes[0].pairs, RopePairs::kHalves);
   EXPECT_EQ(hf->rms_norm_eps, 1e-5);
   const auto gguf = FromSpec(TinyGguf());
   ASSERT_TRUE(gguf.has_value()) << gguf.error().message;
   ExpectTinySizes(*gguf);
-  EXPECT_EQ(gguf->rope.pairs, RopePairs::kInterleaved);
+  EXPECT_EQ(gguf->ropes[0].pairs, RopePairs::kInterleaved);
   EXPECT_EQ(gguf->rms_norm_eps, 1e-5f);
   EXPECT_EQ(gguf->name, "tiny");
 }
 
-TEST(LlamaConfigHf, FillsInWhatMayBeAbsent) {
+TEST(ModelSpecHf, FillsInWhatMayBeAbsent) {
   Json json = TinyConfigJson();
   for (const char* key : {"num_key_value_heads", "max_position_embeddings", "rms_norm_eps",
                           "rope_theta", "tie_word_embeddings", "hidden_act", "bos_token_id"}) {
@@ -72,96 +72,96 @@ TEST(LlamaConfigHf, FillsInWhatMayBeAbsent) {
   }
   json["eos_token_id"] = nullptr;
   json["head_dim"] = nullptr;
-  const auto config = LlamaConfigFromHf(json);
+  const auto config = ModelSpecFromHf(json);
   ASSERT_TRUE(config.has_value()) << config.error().message;
   EXPECT_EQ(config->num_kv_heads, 2);
   EXPECT_EQ(config->head_dim, 8);
   EXPECT_EQ(config->max_positions, 2048);
   EXPECT_EQ(config->rms_norm_eps, 1e-6);
-  EXPECT_EQ(config->rope.theta, 10000.0);
+  EXPECT_EQ(config->ropes[0].theta, 10000.0);
   EXPECT_FALSE(config->tie_word_embeddings);
   EXPECT_EQ(config->bos_id, std::nullopt);
   EXPECT_TRUE(config->eos_ids.empty());
 }
 
-TEST(LlamaConfigHf, TakesAHeadDimOfItsOwnAndAListOfEos) {
+TEST(ModelSpecHf, TakesAHeadDimOfItsOwnAndAListOfEos) {
   Json json = TinyConfigJson();
   json["head_dim"] = 32;
   json["eos_token_id"] = {4, 2};
-  const auto config = LlamaConfigFromHf(json);
+  const auto config = ModelSpecFromHf(json);
   ASSERT_TRUE(config.has_value()) << config.error().message;
   EXPECT_EQ(config->head_dim, 32);
   EXPECT_EQ(config->eos_ids, (std::vector<int32_t>{4, 2}));
 }
 
-TEST(LlamaConfigHf, ReadsEverySpellingOfRopeScaling) {
+TEST(ModelSpecHf, ReadsEverySpellingOfRopeScaling) {
   Json json = TinyConfigJson();
   json["rope_scaling"] = {{"type", "linear"}, {"factor", 4}};
-  auto config = LlamaConfigFromHf(json);
+  auto config = ModelSpecFromHf(json);
   ASSERT_TRUE(config.has_value()) << config.error().message;
-  EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kLinear);
-  EXPECT_EQ(config->rope.factor, 4.0);
-  EXPECT_EQ(config->rope.theta, 10000.0);
+  EXPECT_EQ(config->ropes[0].scaling, RopeSpec::Scaling::kLinear);
+  EXPECT_EQ(config->ropes[0].factor, 4.0);
+  EXPECT_EQ(config->ropes[0].theta, 10000.0);
 
   json["rope_scaling"] = {{"rope_type", "default"}};
-  config = LlamaConfigFromHf(json);
+  config = ModelSpecFromHf(json);
   ASSERT_TRUE(config.has_value()) << config.error().message;
-  EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kNone);
+  EXPECT_EQ(config->ropes[0].scaling, RopeSpec::Scaling::kNone);
 
   json["rope_scaling"] = nullptr;
   json["rope_parameters"] = {{"rope_type", "llama3"},   {"rope_theta", 500000},
                              {"factor", 8.0},           {"low_freq_factor", 1.0},
                              {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 32}};
-  config = LlamaConfigFromHf(json);
+  config = ModelSpecFromHf(json);
   ASSERT_TRUE(config.has_value()) << config.error().message;
-  EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kLlama3);
-  EXPECT_EQ(config->rope.theta, 500000.0);
-  EXPECT_EQ(config->rope.original_max_positions, 32);
+  EXPECT_EQ(config->ropes[0].scaling, RopeSpec::Scaling::kLlama3);
+  EXPECT_EQ(config->ropes[0].theta, 500000.0);
+  EXPECT_EQ(config->ropes[0].original_max_positions, 32);
 }
 
-TEST(LlamaConfigHf, RefusesATextCutAtAnyByte) {
+TEST(ModelSpecHf, RefusesATextCutAtAnyByte) {
   const std::string text = TinyConfigJson().dump();
   for (size_t size = 0; size < text.size(); ++size) {
     EXPECT_FALSE(ParseJson(text.substr(0, size), "config.json").has_value()) << "cut at " << size;
   }
 }
 
-TEST(LlamaConfigHf, TakesMistralWithoutSlidingWindow) {
+TEST(ModelSpecHf, TakesMistralWithoutSlidingWindow) {
   Json json = TinyConfigJson();
   json["model_type"] = "mistral";
-  EXPECT_TRUE(LlamaConfigFromHf(json).has_value());  // 4096, of 64 positions
+  EXPECT_TRUE(ModelSpecFromHf(json).has_value());  // 4096, of 64 positions
   json["sliding_window"] = 64;
-  EXPECT_TRUE(LlamaConfigFromHf(json).has_value());
+  EXPECT_TRUE(ModelSpecFromHf(json).has_value());
   json["sliding_window"] = nullptr;
   json["max_position_embeddings"] = 32768;
-  EXPECT_TRUE(LlamaConfigFromHf(json).has_value());
+  EXPECT_TRUE(ModelSpecFromHf(json).has_value());
 }
 
 // As in transformers, where MistralConfig has 8 KV heads unless it says otherwise.
-TEST(LlamaConfigHf, TellsAMissingKeyFromOneOfNull) {
+TEST(ModelSpecHf, TellsAMissingKeyFromOneOfNull) {
   Json json = TinyConfigJson();
   json["model_type"] = "mistral";
   json["num_attention_heads"] = 16;
   json["hidden_size"] = 32;
   json["num_key_value_heads"] = nullptr;
-  EXPECT_EQ(LlamaConfigFromHf(json)->num_kv_heads, 16);
+  EXPECT_EQ(ModelSpecFromHf(json)->num_kv_heads, 16);
   json.erase("num_key_value_heads");
-  EXPECT_EQ(LlamaConfigFromHf(json)->num_kv_heads, 8);
+  EXPECT_EQ(ModelSpecFromHf(json)->num_kv_heads, 8);
   json["model_type"] = "llama";
-  EXPECT_EQ(LlamaConfigFromHf(json)->num_kv_heads, 16);
+  EXPECT_EQ(ModelSpecFromHf(json)->num_kv_heads, 16);
 }
 
-TEST(LlamaConfigHf, LeavesOutTokensThatCannotCome) {
+TEST(ModelSpecHf, LeavesOutTokensThatCannotCome) {
   Json json = TinyConfigJson();
   json["bos_token_id"] = 5;
   json["eos_token_id"] = {5, 4, ~uint64_t{0}, uint64_t{1} << 32};
-  const auto config = LlamaConfigFromHf(json);
+  const auto config = ModelSpecFromHf(json);
   ASSERT_TRUE(config.has_value()) << config.error().message;
   EXPECT_EQ(config->bos_id, std::nullopt);
   EXPECT_EQ(config->eos_ids, (std::vector<int32_t>{4}));
 }
 
-TEST(LlamaConfigHf, ReadsTheEosTokensOfAGenerationConfig) {
+TEST(ModelSpecHf, ReadsTheEosTokensOfAGenerationConfig) {
   EXPECT_EQ(*EosIdsFromHf({{"eos_token_id", {9, 4, 5}}}, 5), (std::vector<int32_t>{4}));
   EXPECT_EQ(*EosIdsFromHf({{"eos_token_id", 3}}, 5), (std::vector<int32_t>{3}));
   EXPECT_EQ(*EosIdsFromHf({{"eos_token_id", nullptr}}, 5), std::nullopt);
@@ -170,17 +170,17 @@ TEST(LlamaConfigHf, ReadsTheEosTokensOfAGenerationConfig) {
             "x/generation_config.json: eos_token_id: expected a token id, got \"</s>\"");
 }
 
-TEST(LlamaConfigHf, NamesTheFile) {
-  EXPECT_EQ(LlamaConfigFromHf(Json::array(), "x/config.json").error().message,
+TEST(ModelSpecHf, NamesTheFile) {
+  EXPECT_EQ(ModelSpecFromHf(Json::array(), "x/config.json").error().message,
             "x/config.json: expected an object, got an array");
-  EXPECT_EQ(LlamaConfigFromHf({{"model_type", "llama"}}, "x/config.json").error().message,
+  EXPECT_EQ(ModelSpecFromHf({{"model_type", "llama"}}, "x/config.json").error().message,
             "x/config.json: num_hidden_layers is missing");
 }
 
-TEST(LlamaConfig, TakesHeadsOf2) {
+TEST(ModelSpec, TakesHeadsOf2) {
   Json json = TinyConfigJson();
   json["head_dim"] = 2;
-  EXPECT_EQ(LlamaConfigFromHf(json)->head_dim, 2);
+  EXPECT_EQ(ModelSpecFromHf(json)->head_dim, 2);
   GgufSpec spec = TinyGguf();
   spec.SetU32("llama.attention.key_length", 2);
   spec.SetU32("llama.rope.dimension_count", 2);
@@ -189,12 +189,12 @@ TEST(LlamaConfig, TakesHeadsOf2) {
 
 using HfDamage = testing::Damage<Json>;  // a patch
 
-class LlamaConfigHfDamage : public ::testing::TestWithParam<HfDamage> {};
+class ModelSpecHfDamage : public ::testing::TestWithParam<HfDamage> {};
 
-TEST_P(LlamaConfigHfDamage, IsOneClearSentence) {
+TEST_P(ModelSpecHfDamage, IsOneClearSentence) {
   Json json = TinyConfigJson();
   json.merge_patch(GetParam().change);
-  const Error error = testing::ErrorOf(LlamaConfigFromHf(json));
+  const Error error = testing::ErrorOf(ModelSpecFromHf(json));
   EXPECT_EQ(error.message.find("config.json: "), 0u) << error.message;
   testing::ExpectRefused(error, GetParam());
 }
@@ -328,26 +328,26 @@ const HfDamage kHfDamages[] = {
      "sliding_window: expected an integer, got \"4096\""},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, LlamaConfigHfDamage, ::testing::ValuesIn(kHfDamages),
+INSTANTIATE_TEST_SUITE_P(All, ModelSpecHfDamage, ::testing::ValuesIn(kHfDamages),
                          testing::DamageName());
 
-TEST(LlamaConfigGguf, ReadsLinearScalingOldAndNew) {
+TEST(ModelSpecGguf, ReadsLinearScalingOldAndNew) {
   GgufSpec spec = TinyGguf();
   spec.SetF32("llama.rope.scaling.factor", 4.0f);
   auto config = FromSpec(spec);
   ASSERT_TRUE(config.has_value()) << config.error().message;
-  EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kLinear);
-  EXPECT_EQ(config->rope.factor, 4.0);
+  EXPECT_EQ(config->ropes[0].scaling, RopeSpec::Scaling::kLinear);
+  EXPECT_EQ(config->ropes[0].factor, 4.0);
   spec.SetString("llama.rope.scaling.type", "none");
-  EXPECT_EQ(FromSpec(spec)->rope.scaling, RopeConfig::Scaling::kNone);
+  EXPECT_EQ(FromSpec(spec)->ropes[0].scaling, RopeSpec::Scaling::kNone);
 
   GgufSpec old = TinyGguf();
   old.SetF32("llama.rope.scale_linear", 2.0f);
-  EXPECT_EQ(FromSpec(old)->rope.factor, 2.0);
-  EXPECT_EQ(FromSpec(old)->rope.scaling, RopeConfig::Scaling::kLinear);
+  EXPECT_EQ(FromSpec(old)->ropes[0].factor, 2.0);
+  EXPECT_EQ(FromSpec(old)->ropes[0].scaling, RopeSpec::Scaling::kLinear);
 }
 
-TEST(LlamaConfigGguf, FillsInWhatMayBeAbsent) {
+TEST(ModelSpecGguf, FillsInWhatMayBeAbsent) {
   GgufSpec spec = TinyGguf();
   for (const char* key : {"llama.attention.head_count_kv", "llama.rope.freq_base", "general.name",
                           "llama.rope.dimension_count", "tokenizer.ggml.bos_token_id"}) {
@@ -356,11 +356,11 @@ TEST(LlamaConfigGguf, FillsInWhatMayBeAbsent) {
   const auto config = FromSpec(spec);
   ASSERT_TRUE(config.has_value()) << config.error().message;
   EXPECT_EQ(config->num_kv_heads, 2);
-  EXPECT_EQ(config->rope.theta, 10000.0);
+  EXPECT_EQ(config->ropes[0].theta, 10000.0);
   EXPECT_EQ(config->bos_id, std::nullopt);
 }
 
-TEST(LlamaConfigGguf, LeavesOutTokensThatCannotCome) {
+TEST(ModelSpecGguf, LeavesOutTokensThatCannotCome) {
   GgufSpec spec = TinyGguf();
   spec.SetU32("tokenizer.ggml.bos_token_id", 5);
   spec.SetU32("tokenizer.ggml.eos_token_id", UINT32_MAX);
@@ -371,20 +371,20 @@ TEST(LlamaConfigGguf, LeavesOutTokensThatCannotCome) {
   EXPECT_EQ(config->eos_ids, (std::vector<int32_t>{4}));
 }
 
-TEST(LlamaConfigGguf, TakesAWindowOfAllPositions) {
+TEST(ModelSpecGguf, TakesAWindowOfAllPositions) {
   GgufSpec spec = TinyGguf();
   spec.SetU32("llama.attention.sliding_window", 64);
   EXPECT_TRUE(FromSpec(spec).has_value());
 }
 
-TEST(LlamaConfigGguf, CollectsTheTokensThatEndAText) {
+TEST(ModelSpecGguf, CollectsTheTokensThatEndAText) {
   GgufSpec spec = TinyGguf();
   spec.SetU32("tokenizer.ggml.eot_token_id", 4);
   spec.SetU32("tokenizer.ggml.eom_token_id", 2);
   EXPECT_EQ(FromSpec(spec)->eos_ids, (std::vector<int32_t>{2, 4}));
 }
 
-TEST(LlamaConfigGguf, NeedsNoTensors) {
+TEST(ModelSpecGguf, NeedsNoTensors) {
   GgufSpec spec = TinyGguf();
   spec.tensors.clear();
   EXPECT_EQ(FromSpec(spec)->vocab_size, 5);
@@ -394,7 +394,7 @@ TEST(LlamaConfigGguf, NeedsNoTensors) {
   EXPECT_EQ(FromSpec(spec)->vocab_size, 7);
 }
 
-TEST(LlamaConfigGguf, TakesTheVocabularyFromTheEmbeddingWithoutATokenList) {
+TEST(ModelSpecGguf, TakesTheVocabularyFromTheEmbeddingWithoutATokenList) {
   GgufSpec spec = TinyGguf();
   spec.Remove("tokenizer.ggml.tokens");
   EXPECT_EQ(FromSpec(spec)->vocab_size, 5);
@@ -402,9 +402,9 @@ TEST(LlamaConfigGguf, TakesTheVocabularyFromTheEmbeddingWithoutATokenList) {
 
 using GgufDamage = testing::Damage<std::function<void(GgufSpec&)>>;
 
-class LlamaConfigGgufDamage : public ::testing::TestWithParam<GgufDamage> {};
+class ModelSpecGgufDamage : public ::testing::TestWithParam<GgufDamage> {};
 
-TEST_P(LlamaConfigGgufDamage, IsOneClearSentence) {
+TEST_P(ModelSpecGgufDamage, IsOneClearSentence) {
   GgufSpec spec = TinyGguf();
   GetParam().change(spec);
   const Error error = testing::ErrorOf(FromSpec(spec));
@@ -522,39 +522,39 @@ const GgufDamage kGgufDamages[] = {
      "an element of rope_freqs.weight: expected 0.001 to 1000000, got 0"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, LlamaConfigGgufDamage, ::testing::ValuesIn(kGgufDamages),
+INSTANTIATE_TEST_SUITE_P(All, ModelSpecGgufDamage, ::testing::ValuesIn(kGgufDamages),
                          testing::DamageName());
 
 TEST(RopeInverseFrequencies, FollowTheDefinition) {
-  LlamaConfig config;
-  config.head_dim = 8;
-  config.rope.theta = 10000.0;
-  const std::vector<double> plain = RopeInverseFrequencies(config);
+  RopeSpec rope;
+  rope.num_rotated = 8;
+  rope.theta = 10000.0;
+  const std::vector<double> plain = RopeInverseFrequencies(rope);
   ASSERT_EQ(plain.size(), 4u);
   EXPECT_DOUBLE_EQ(plain[0], 1.0);
   EXPECT_DOUBLE_EQ(plain[1], 0.1);
   EXPECT_DOUBLE_EQ(plain[3], 0.001);
 
-  config.rope.scaling = RopeConfig::Scaling::kLinear;
-  config.rope.factor = 4.0;
-  EXPECT_DOUBLE_EQ(RopeInverseFrequencies(config)[1], 0.025);
+  rope.scaling = RopeSpec::Scaling::kLinear;
+  rope.factor = 4.0;
+  EXPECT_DOUBLE_EQ(RopeInverseFrequencies(rope)[1], 0.025);
 
-  config.rope.scaling = RopeConfig::Scaling::kNone;
-  config.rope.freq_factors = {1.0f, 2.0f, 4.0f, 8.0f};
-  EXPECT_DOUBLE_EQ(RopeInverseFrequencies(config)[3], 0.001 / 8);
+  rope.scaling = RopeSpec::Scaling::kNone;
+  rope.freq_factors = {1, 2, 4, 8};
+  EXPECT_DOUBLE_EQ(RopeInverseFrequencies(rope)[3], 0.001 / 8);
 }
 
 TEST(RopeInverseFrequencies, BlendBetweenShortAndLongWavelengths) {
-  LlamaConfig config;
-  config.head_dim = 8;
-  config.rope.theta = 10000.0;
-  config.rope.scaling = RopeConfig::Scaling::kLlama3;
-  config.rope.factor = 8.0;
-  config.rope.low_freq_factor = 1.0;
-  config.rope.high_freq_factor = 4.0;
+  RopeSpec rope;
+  rope.num_rotated = 8;
+  rope.theta = 10000.0;
+  rope.scaling = RopeSpec::Scaling::kLlama3;
+  rope.factor = 8.0;
+  rope.low_freq_factor = 1.0;
+  rope.high_freq_factor = 4.0;
   // 2 waves of pair 1 fit the original context: a third of the way from low to high.
-  config.rope.original_max_positions = 126;  // 2.005 * 2 pi / 0.1
-  const std::vector<double> scaled = RopeInverseFrequencies(config);
+  rope.original_max_positions = 126;  // 2.005 * 2 pi / 0.1
+  const std::vector<double> scaled = RopeInverseFrequencies(rope);
   EXPECT_DOUBLE_EQ(scaled[0], 1.0);
   const double blend = (126 * 0.1 / (2 * std::numbers::pi) - 1.0) / 3.0;
   EXPECT_NEAR(scaled[1], (1 - blend) * 0.1 / 8 + blend * 0.1, 1e-15);
@@ -564,31 +564,31 @@ TEST(RopeInverseFrequencies, BlendBetweenShortAndLongWavelengths) {
 
 // Another hash means other numbers: a new version of the numerics.
 TEST(RopeInverseFrequencies, HaveTheRecordedBits) {
-  LlamaConfig config;
-  config.head_dim = 128;
-  config.rope.theta = 500000;
-  EXPECT_EQ(HashOfBits(RopeInverseFrequencies(config)), 11347183846660751888u);
-  config.rope.scaling = RopeConfig::Scaling::kLlama3;
-  config.rope.factor = 8;
-  config.rope.original_max_positions = 8192;
-  EXPECT_EQ(HashOfBits(RopeInverseFrequencies(config)), 5645395570527931206u);
+  RopeSpec rope;
+  rope.num_rotated = 128;
+  rope.theta = 500000;
+  EXPECT_EQ(HashOfBits(RopeInverseFrequencies(rope)), 11347183846660751888u);
+  rope.scaling = RopeSpec::Scaling::kLlama3;
+  rope.factor = 8;
+  rope.original_max_positions = 8192;
+  EXPECT_EQ(HashOfBits(RopeInverseFrequencies(rope)), 5645395570527931206u);
 }
 
-TEST(LlamaConfig, ReadsTheTestModels) {
+TEST(ModelSpec, ReadsTheTestModels) {
   const auto read = [](const std::string& name) {
     return ReadJsonObject(testing::TestModel(name) + "/config.json").and_then([](const Json& json) {
-      return LlamaConfigFromHf(json);
+      return ModelSpecFromHf(json);
     });
   };
   const auto llama3 = read("tiny-bf16-sharded");
   ASSERT_TRUE(llama3.has_value()) << llama3.error().message;
-  EXPECT_EQ(llama3->rope.scaling, RopeConfig::Scaling::kLlama3);
-  EXPECT_EQ(llama3->rope.original_max_positions, 64);
+  EXPECT_EQ(llama3->ropes[0].scaling, RopeSpec::Scaling::kLlama3);
+  EXPECT_EQ(llama3->ropes[0].original_max_positions, 64);
   const auto linear = read("tiny-f32-hd128");
   ASSERT_TRUE(linear.has_value()) << linear.error().message;
-  EXPECT_EQ(linear->rope.scaling, RopeConfig::Scaling::kLinear);
+  EXPECT_EQ(linear->ropes[0].scaling, RopeSpec::Scaling::kLinear);
   EXPECT_TRUE(read("tiny-f16-tied")->tie_word_embeddings);
-  EXPECT_EQ(read("tiny-words-hf")->num_layers, 5);
+  EXPECT_EQ(read("tiny-words-hf")->num_layers(), 5);
 }
 
 }  // namespace
