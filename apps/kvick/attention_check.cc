@@ -25,13 +25,22 @@ struct Bound {
   std::vector<double> magnitude;  // [D]: sum_s p |v|
 };
 
-Bound BoundOfHead(const KvView& kv, int64_t layer, int64_t kv_head, const float* q, bool on_tiles) {
+// The keys and values of one head of the positions that the last token of a view sees.
+struct SeenRows {
+  const KvView& kv;
+  int64_t layer;
+  int64_t kv_head;
+  int64_t begin;
+};
+
+Bound BoundOfHead(const SeenRows& seen, const float* q, bool on_tiles) {
+  const auto& [kv, layer, kv_head, begin] = seen;
   const int64_t head_dim = kv.layout.head_dim;
   const double root_dim = std::sqrt(static_cast<double>(head_dim));
   std::vector<float> row(static_cast<size_t>(head_dim));
   std::vector<double> weights(static_cast<size_t>(kv.length));
   double largest = 0;
-  for (int64_t s = 0; s < kv.length; ++s) {
+  for (int64_t s = begin; s < kv.length; ++s) {
     ConvertToF32(kv.layout.dtype, kv.Key(layer, kv_head, s), head_dim, row.data());
     double dot = 0, absolute = 0;
     for (int64_t d = 0; d < head_dim; ++d) {
@@ -42,11 +51,12 @@ Bound BoundOfHead(const KvView& kv, int64_t layer, int64_t kv_head, const float*
     weights[static_cast<size_t>(s)] = dot / root_dim;
     largest = std::max(largest, absolute / root_dim);
   }
-  const double max = *std::max_element(weights.begin(), weights.end());
+  const auto first = weights.begin() + begin;
+  const double max = *std::max_element(first, weights.end());
   double sum = 0, squares = 0;
-  for (double& weight : weights) sum += weight = std::exp(weight - max);
+  std::for_each(first, weights.end(), [&](double& w) { sum += w = std::exp(w - max); });
   Bound bound{0, std::vector<double>(static_cast<size_t>(head_dim), 0.0)};
-  for (int64_t s = 0; s < kv.length; ++s) {
+  for (int64_t s = begin; s < kv.length; ++s) {
     ConvertToF32(kv.layout.dtype, kv.Value(layer, kv_head, s), head_dim, row.data());
     const double weight = weights[static_cast<size_t>(s)] / sum;
     squares += weight * weight;
@@ -73,10 +83,13 @@ Status CheckAttention(const AttentionConfig& config, int64_t layer, const KvView
     const float* row = q.data() + head_of(kv_head) * dim;
     queries.insert(queries.end(), row, row + dim);
   }
+  const int64_t window = config.windows.empty() ? 0 : config.windows[static_cast<size_t>(layer)];
+  const int64_t begin = window > 0 ? std::max<int64_t>(0, kv.length - window) : 0;
   const AttentionQuery query{kv, 1};
   const std::vector<double> expected = AttentionRef(one_a_group, layer, {&query, 1}, queries);
   for (int64_t kv_head = 0; kv_head < config.num_kv_heads; ++kv_head) {
-    const Bound bound = BoundOfHead(kv, layer, kv_head, queries.data() + kv_head * dim, on_tiles);
+    const Bound bound =
+        BoundOfHead({kv, layer, kv_head, begin}, queries.data() + kv_head * dim, on_tiles);
     for (int64_t d = 0; d < dim; ++d) {
       const float got = out[static_cast<size_t>(head_of(kv_head) * dim + d)];
       const double wanted = expected[static_cast<size_t>(kv_head * dim + d)];

@@ -30,6 +30,7 @@ struct AttentionOptions : BenchOptions {
   int64_t context_tokens = 16384;
   int64_t num_sequences = 1;
   int64_t num_new = 512;
+  int64_t window_tokens = 0;
   int64_t block_tokens = 16;
   bool contiguous = false;
 };
@@ -87,6 +88,10 @@ class AttentionBench {
   Status Run(int64_t layer, std::span<const AttentionQuery> queries, const float* q);
   const float* LastQuery() const { return q_.data() + (options_.num_new - 1) * row_floats(); }
   int64_t row_floats() const { return config_.num_heads * config_.head_dim; }
+  // How many of `num` positions a token sees.
+  int64_t NumSeen(int64_t num) const {
+    return options_.window_tokens > 0 ? std::min(num, options_.window_tokens) : num;
+  }
   int64_t prefilled_tokens() const { return options_.context_tokens + options_.num_new; }
   int64_t layer_bytes(int64_t num_tokens) const {  // of keys and values
     return 2 * num_tokens * config_.num_kv_heads * config_.head_dim * DTypeBytes(config_.dtype);
@@ -116,6 +121,7 @@ Result<std::unique_ptr<AttentionBench>> AttentionBench::Create(const AttentionOp
   bench->config_.head_dim = model.head_dim;
   bench->config_.dtype = ParseDType(options.cache_type);
   bench->config_.exec = bench->options_.exec;
+  bench->config_.windows.assign(static_cast<size_t>(model.num_layers), options.window_tokens);
   KVICK_ASSIGN_OR_RETURN(bench->attention_, Attention::Create(bench->config_));
   KVICK_ASSIGN_OR_RETURN(
       bench->decoded_,
@@ -206,15 +212,17 @@ Result<std::vector<float>> AttentionBench::Check() {
 }
 
 BenchWork AttentionBench::decode_work() const {
-  const int64_t num_seen = options_.num_sequences * options_.context_tokens;
+  const int64_t num_seen = options_.num_sequences * NumSeen(options_.context_tokens);
   return Work(layer_bytes(num_seen), static_cast<double>(num_seen));
 }
 
 BenchWork AttentionBench::prefill_work() const {
-  const auto num_new = static_cast<double>(options_.num_new);
-  const double num_seen =
-      num_new * static_cast<double>(options_.context_tokens) + num_new * (num_new + 1) / 2;
-  return Work(layer_bytes(prefilled_tokens()), num_seen);
+  double num_seen = 0;
+  for (int64_t i = 1; i <= options_.num_new; ++i) {
+    num_seen += static_cast<double>(NumSeen(options_.context_tokens + i));
+  }
+  const int64_t num_read = NumSeen(options_.context_tokens + 1) + options_.num_new - 1;
+  return Work(layer_bytes(num_read), num_seen);
 }
 
 // Keys and values, read once. Of each head, new token and position that it sees: D multiply-adds
@@ -281,6 +289,9 @@ Verb AddBenchAttention(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--new", options->num_new, "tokens of one sequence that prefill adds")
       ->transform(IntFrom(1, int64_t{1} << 16))
+      ->capture_default_str();
+  app.add_option("--window", options->window_tokens, "tokens that a token sees; 0: all before it")
+      ->transform(IntFrom(0, int64_t{1} << 24))
       ->capture_default_str();
   auto* block = app.add_option("--block-tokens", options->block_tokens,
                                "tokens in a block, compared with one block a sequence")

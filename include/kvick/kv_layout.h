@@ -53,14 +53,15 @@ struct KvLayout {
 // The keys and values of one sequence, in whatever blocks they are: what attention reads.
 //
 // Plain data, cheap to copy. Valid until its sequence is reserved for, truncated or dropped.
-// Only positions [0, length) can be read: an empty slot cannot be reached by mistake.
+// Only positions [begin, length) can be read: an empty slot cannot be reached by mistake.
 struct KvView {
   const std::byte* base = nullptr;  ///< block 0 of the pool
   const BlockId* blocks = nullptr;  ///< [ceil(length / block_tokens)], in order of positions
   int64_t length = 0;               ///< tokens
   KvLayout layout;
+  int64_t begin = 0;  ///< earlier positions are no longer held
 
-  // [head_dim] elements of layout.dtype. REQUIRES: 0 <= position < length.
+  // [head_dim] elements of layout.dtype. REQUIRES: begin <= position < length.
   const std::byte* Key(int64_t layer, int64_t kv_head, int64_t position) const {
     const int64_t slot = position % layout.block_tokens;
     return BlockOf(position) + layout.KeyOffset(layer, kv_head, slot);

@@ -22,9 +22,19 @@ constexpr int64_t kAlignment = 64;
 // Up to kMaxColumns columns of one or more KV heads of one sequence: the unit of work of a thread.
 struct ColumnTask {
   const AttentionQuery* query = nullptr;
+  int64_t layer = 0;
+  int64_t window = kNoWindow;
   int64_t first_kv_head = 0;
   QueryColumns columns;
   float* out = nullptr;  // row 0 of the sequence, head 0 of the first group; strides as the queries
+};
+
+// What Run was given.
+struct Pass {
+  int64_t layer = 0;
+  std::span<const AttentionQuery> queries;
+  const float* q = nullptr;
+  float* out = nullptr;
 };
 
 // The scratch memory of a thread.
@@ -44,6 +54,7 @@ OnlineSoftmax Column(const PartialResult& result, int64_t column, int64_t head_d
 
 struct Attention::State {
   AttentionConfig config;
+  ScoreScale scale;
   Exec exec;
   const AttentionKernel* kernel = nullptr;
   const OnlineSoftmaxKernel* online_softmax = nullptr;
@@ -55,26 +66,38 @@ struct Attention::State {
   int64_t NumColumnTasks(const AttentionQuery& query, int64_t num_queries) const;
 
   Status Allocate();
+  int64_t WindowOf(int64_t layer) const;
   Status CheckQuery(int64_t layer, const AttentionQuery& query) const;
-  ColumnTask TaskAt(int64_t task_idx, std::span<const AttentionQuery> queries, const float* q,
-                    float* out) const;
+  ColumnTask TaskAt(int64_t task_idx, const Pass& pass) const;
   void Prepare(const ColumnTask& task, const Workspace& workspace) const;
-  void AttendChunk(const ColumnTask& task, int64_t layer, int64_t chunk_idx, const Workspace& from,
+  void AttendChunk(const ColumnTask& task, int64_t chunk_idx, const Workspace& from,
                    const Workspace& to) const;
   void MergeChunk(const ColumnTask& task, int64_t chunk_idx, const Workspace& from,
                   const Workspace& to) const;
   void WriteOut(const ColumnTask& task, const Workspace& workspace) const;
-  void RunTask(const ColumnTask& task, int64_t layer, const Workspace& workspace) const;
-  void RunTaskOnAllThreads(const ColumnTask& task, int64_t layer) const;
+  void RunTask(const ColumnTask& task, const Workspace& workspace) const;
+  void RunTaskOnAllThreads(const ColumnTask& task) const;
 };
 
 namespace {
 
-// The chunks of a task are those of the positions [0, n) that its last column sees.
-int64_t NumChunks(const ColumnTask& task) {
-  const int64_t last_token =
-      (task.columns.first + task.columns.num - 1) / task.columns.heads_per_group;
-  return CeilDiv(task.query->kv.length - task.query->num_tokens + last_token + 1, kChunkTokens);
+// The chunk in which a window that ends at num_visible begins.
+int64_t FirstChunk(int64_t num_visible, int64_t window) {
+  return std::max<int64_t>(0, num_visible - window) / kChunkTokens;
+}
+
+struct ChunkRange {
+  int64_t begin, end;
+};
+
+// From the first chunk that the first column of a task sees to the last one of its last column.
+ChunkRange ChunksOf(const ColumnTask& task) {
+  const int64_t num_cached = task.query->kv.length - task.query->num_tokens;
+  const auto num_visible = [&](int64_t column) {
+    return num_cached + (task.columns.first + column) / task.columns.heads_per_group + 1;
+  };
+  return {FirstChunk(num_visible(0), task.window),
+          CeilDiv(num_visible(task.columns.num - 1), kChunkTokens)};
 }
 
 }  // namespace
@@ -108,6 +131,11 @@ Status Attention::State::Allocate() {
   return {};
 }
 
+int64_t Attention::State::WindowOf(int64_t layer) const {
+  const int64_t window = config.windows.empty() ? 0 : config.windows[static_cast<size_t>(layer)];
+  return window == 0 ? kNoWindow : window;
+}
+
 Status Attention::State::CheckQuery(int64_t layer, const AttentionQuery& query) const {
   const KvLayout& layout = query.kv.layout;
   if (layout.num_kv_heads != config.num_kv_heads || layout.head_dim != config.head_dim ||
@@ -121,12 +149,23 @@ Status Attention::State::CheckQuery(int64_t layer, const AttentionQuery& query) 
     return Fail(ErrorCode::kInvalidArgument, "attention: layer: expected 0 to {}, got {}",
                 layout.num_layers - 1, layer);
   }
+  if (!config.windows.empty() && layer >= std::ssize(config.windows)) {
+    return Fail(ErrorCode::kInvalidArgument, "attention: layer: expected 0 to {}, got {}",
+                std::ssize(config.windows) - 1, layer);
+  }
   constexpr int64_t kMaxTokens = int64_t{1} << 40;  // so that sums and products fit
   if (query.num_tokens < 1 || query.num_tokens > std::min(query.kv.length, kMaxTokens) ||
       query.kv.length > kMaxTokens) {
     return Fail(ErrorCode::kInvalidArgument,
                 "attention: expected 1 to {} new tokens (the length of the view), got {}",
                 query.kv.length, query.num_tokens);
+  }
+  const int64_t first_seen =
+      std::max<int64_t>(0, query.kv.length - query.num_tokens + 1 - WindowOf(layer));
+  if (query.kv.begin > first_seen) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "attention: expected a view that begins at {} or before, got one that begins at {}",
+                first_seen, query.kv.begin);
   }
   return {};
 }
@@ -153,12 +192,11 @@ int64_t Attention::State::NumColumnTasks(const AttentionQuery& query, int64_t nu
          CeilDiv(query.num_tokens * heads_per_group(), kMaxColumns);
 }
 
-ColumnTask Attention::State::TaskAt(int64_t task_idx, std::span<const AttentionQuery> queries,
-                                    const float* q, float* out) const {
+ColumnTask Attention::State::TaskAt(int64_t task_idx, const Pass& pass) const {
   const int64_t token_stride = config.num_heads * config.head_dim;
   int64_t first_row = 0;
-  for (const AttentionQuery& query : queries) {
-    const auto num_queries = std::ssize(queries);
+  for (const AttentionQuery& query : pass.queries) {
+    const auto num_queries = std::ssize(pass.queries);
     const int64_t num_tasks = NumColumnTasks(query, num_queries);
     if (task_idx >= num_tasks) {
       task_idx -= num_tasks;
@@ -169,10 +207,12 @@ ColumnTask Attention::State::TaskAt(int64_t task_idx, std::span<const AttentionQ
     const int64_t num_head_tasks = config.num_kv_heads / num_heads;
     ColumnTask task;
     task.query = &query;
+    task.layer = pass.layer;
+    task.window = WindowOf(pass.layer);
     task.first_kv_head = task_idx % num_head_tasks * num_heads;
     const int64_t offset =
         first_row * token_stride + task.first_kv_head * heads_per_group() * config.head_dim;
-    task.columns.q = q + offset;
+    task.columns.q = pass.q + offset;
     task.columns.token_stride = token_stride;
     task.columns.heads_per_group = heads_per_group();
     task.columns.head_dim = config.head_dim;
@@ -180,7 +220,7 @@ ColumnTask Attention::State::TaskAt(int64_t task_idx, std::span<const AttentionQ
     task.columns.first = task_idx / num_head_tasks * kMaxColumns;
     task.columns.num =
         std::min(kMaxColumns, query.num_tokens * heads_per_group() - task.columns.first);
-    task.out = out + offset;
+    task.out = pass.out + offset;
     return task;
   }
   KVICK_CHECK(false && "task_idx is past the last task");
@@ -197,11 +237,11 @@ void Attention::State::Prepare(const ColumnTask& task, const Workspace& workspac
 }
 
 // Reads the queries from one workspace, and writes the chunk's result to the other.
-void Attention::State::AttendChunk(const ColumnTask& task, int64_t layer, int64_t chunk_idx,
-                                   const Workspace& from, const Workspace& to) const {
+void Attention::State::AttendChunk(const ColumnTask& task, int64_t chunk_idx, const Workspace& from,
+                                   const Workspace& to) const {
   ChunkTask chunk;
   chunk.kv = &task.query->kv;
-  chunk.layer = layer;
+  chunk.layer = task.layer;
   chunk.first_kv_head = task.first_kv_head;
   chunk.num_kv_heads = task.columns.num_kv_heads;
   chunk.begin = chunk_idx * kChunkTokens;
@@ -209,19 +249,21 @@ void Attention::State::AttendChunk(const ColumnTask& task, int64_t layer, int64_
   chunk.packed_queries = from.packed_queries;
   chunk.num_columns = task.columns.num;
   chunk.num_visible = from.num_visible;
-  chunk.scale = config.scale;
+  chunk.window = task.window;
+  chunk.scale = scale;
   chunk.scratch = to.kernel_scratch;
   kernel->attend_chunk(chunk, to.chunk);
 }
 
-// The first chunk is copied, not merged.
+// The first chunk that a column sees is copied, not merged.
 void Attention::State::MergeChunk(const ColumnTask& task, int64_t chunk_idx, const Workspace& from,
                                   const Workspace& to) const {
   for (int64_t c = 0; c < task.columns.total(); ++c) {
-    if (to.num_visible[c] <= chunk_idx * kChunkTokens) continue;
+    const int64_t first_chunk = FirstChunk(to.num_visible[c], task.window);
+    if (chunk_idx < first_chunk || to.num_visible[c] <= chunk_idx * kChunkTokens) continue;
     const OnlineSoftmax total = Column(to.total, c, config.head_dim);
     const OnlineSoftmax chunk = Column(from.chunk, c, config.head_dim);
-    if (chunk_idx > 0) {
+    if (chunk_idx > first_chunk) {
       online_softmax->merge(total, chunk, config.head_dim);
     } else {
       *total.max = *chunk.max;
@@ -239,12 +281,11 @@ void Attention::State::WriteOut(const ColumnTask& task, const Workspace& workspa
   }
 }
 
-void Attention::State::RunTask(const ColumnTask& task, int64_t layer,
-                               const Workspace& workspace) const {
+void Attention::State::RunTask(const ColumnTask& task, const Workspace& workspace) const {
   Prepare(task, workspace);
-  const int64_t num_chunks = NumChunks(task);
-  for (int64_t i = 0; i < num_chunks; ++i) {
-    AttendChunk(task, layer, i, workspace, workspace);
+  const ChunkRange chunks = ChunksOf(task);
+  for (int64_t i = chunks.begin; i < chunks.end; ++i) {
+    AttendChunk(task, i, workspace, workspace);
     MergeChunk(task, i, workspace, workspace);
   }
   WriteOut(task, workspace);
@@ -252,15 +293,15 @@ void Attention::State::RunTask(const ColumnTask& task, int64_t layer,
 
 // Computes chunks in parallel, one per thread, and merges them in ascending order: the same bits as
 // RunTask.
-void Attention::State::RunTaskOnAllThreads(const ColumnTask& task, int64_t layer) const {
+void Attention::State::RunTaskOnAllThreads(const ColumnTask& task) const {
   const FlushSubnormals flush;
   const Workspace& main = workspaces[0];
   Prepare(task, main);
-  const int64_t num_chunks = NumChunks(task);
-  for (int64_t first = 0; first < num_chunks; first += exec.num_threads) {
-    const int64_t num = std::min<int64_t>(exec.num_threads, num_chunks - first);
+  const ChunkRange chunks = ChunksOf(task);
+  for (int64_t first = chunks.begin; first < chunks.end; first += exec.num_threads) {
+    const int64_t num = std::min<int64_t>(exec.num_threads, chunks.end - first);
     ParallelKernel(exec.num_threads, num, [&](int64_t i, int) {
-      AttendChunk(task, layer, first + i, main, workspaces[static_cast<size_t>(i)]);
+      AttendChunk(task, first + i, main, workspaces[static_cast<size_t>(i)]);
     });
     for (int64_t i = 0; i < num; ++i) {
       MergeChunk(task, first + i, workspaces[static_cast<size_t>(i)], main);
@@ -291,10 +332,21 @@ Result<std::unique_ptr<Attention>> Attention::Create(const AttentionConfig& conf
     return Fail(ErrorCode::kInvalidArgument, "attention: scale: expected a finite number, got {}",
                 config.scale);
   }
+  if (!std::isfinite(config.soft_cap) || config.soft_cap < 0) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "attention: soft_cap: expected a finite number from 0 on, got {}", config.soft_cap);
+  }
+  for (const int64_t window : config.windows) {
+    if (window >= 0) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                "attention: windows: expected 0 or a number of tokens, got {}", window);
+  }
   auto state = std::make_unique<State>();
   KVICK_ASSIGN_OR_RETURN(state->exec, MakeExec(config.exec));
   state->config = config;
   if (config.scale == 0) state->config.scale = 1 / std::sqrt(static_cast<float>(config.head_dim));
+  state->scale = {state->config.scale, config.soft_cap};
+  if (config.soft_cap > 0) state->scale.factor /= config.soft_cap;
   state->config.exec = OptionsOf(state->exec);  // the caller's strings may not live as long
   state->kernel = &AttentionKernelFor(state->exec.isa, config.dtype);
   state->online_softmax = &OnlineSoftmaxKernelFor(state->exec.isa);
@@ -315,17 +367,16 @@ Status Attention::Run(int64_t layer, std::span<const AttentionQuery> queries, co
       CheckDense("attention: q", q, {num_tokens, config.num_heads, config.head_dim}));
   KVICK_RETURN_IF_ERROR(
       CheckDense("attention: out", out, {num_tokens, config.num_heads, config.head_dim}));
-  const auto* q_data = reinterpret_cast<const float*>(q.data);
-  auto* out_data = reinterpret_cast<float*>(out.data);
+  const Pass pass{layer, queries, reinterpret_cast<const float*>(q.data),
+                  reinterpret_cast<float*>(out.data)};
   if (num_tasks < state_->exec.num_threads) {
     for (int64_t i = 0; i < num_tasks; ++i) {
-      state_->RunTaskOnAllThreads(state_->TaskAt(i, queries, q_data, out_data), layer);
+      state_->RunTaskOnAllThreads(state_->TaskAt(i, pass));
     }
     return {};
   }
   ParallelKernel(state_->exec.num_threads, num_tasks, [&](int64_t i, int thread) {
-    state_->RunTask(state_->TaskAt(i, queries, q_data, out_data), layer,
-                    state_->workspaces[static_cast<size_t>(thread)]);
+    state_->RunTask(state_->TaskAt(i, pass), state_->workspaces[static_cast<size_t>(thread)]);
   });
   return {};
 }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,25 +55,113 @@ struct Case {
   int64_t num_heads, num_kv_heads, head_dim, num_tokens;
 };
 
+AttentionConfig ConfigOf(const Case& c, Isa isa, DType dtype) {
+  return {
+      c.num_heads, c.num_kv_heads, c.head_dim, dtype, 0, {.isa = IsaName(isa), .num_threads = 1}};
+}
+
 constexpr Case kCases[] = {{9, 3, 64, 40},  {32, 8, 128, 20}, {8, 1, 16, 520},
                            {4, 2, 18, 530}, {2, 2, 100, 70},  {2, 2, 8, 1030},
                            {6, 2, 2, 530},  {8, 1, 4, 70},    {4, 4, 6, 520}};
 
+// Windows that begin inside a chunk, a block, a group of lanes; of one token; longer than the
+// sequence.
+struct WindowCase {
+  Case shape;
+  int64_t window;
+  float soft_cap;
+};
+
+constexpr WindowCase kWindowCases[] = {{{4, 2, 32, 1100}, 600, 0}, {{6, 2, 64, 530}, 1, 0},
+                                       {{2, 1, 18, 70}, 5, 3},     {{8, 1, 16, 1040}, 512, 0},
+                                       {{4, 4, 8, 300}, 1000, 2},  {{9, 3, 64, 550}, 13, 1},
+                                       {{2, 2, 128, 600}, 77, 0}};
+
+AttentionConfig ConfigOf(const WindowCase& c, Isa isa, DType dtype) {
+  AttentionConfig config = ConfigOf(c.shape, isa, dtype);
+  config.soft_cap = c.soft_cap;
+  config.windows = {0, c.window};
+  return config;
+}
+
+void ExpectNoCutChangesABit(const AttentionConfig& config, int64_t num_tokens,
+                            std::span<const Cut> cuts) {
+  const RandomSequence data(config, num_tokens, 42);
+  const std::vector<float> wanted = RunCut(config, data, {num_tokens});
+  for (const Cut& cut : cuts) {
+    ASSERT_TRUE(SameBits(wanted, RunCut(config, data, cut)))
+        << config.exec.isa << " " << DTypeName(config.dtype) << ", H " << config.num_heads << ", D "
+        << config.head_dim << ": blocks of " << cut.block_tokens << ", chunks of "
+        << cut.chunk_tokens << ", " << cut.num_threads << " threads";
+  }
+}
+
 TEST(AttentionExactness, BlocksChunksAndThreadsChangeNoBit) {
   for (const auto& [isa, dtype] : AvailableKernels()) {
     for (const Case& c : kCases) {
-      const AttentionConfig config{c.num_heads, c.num_kv_heads,
-                                   c.head_dim,  dtype,
-                                   0,           {.isa = IsaName(isa), .num_threads = 1}};
-      const RandomSequence data(config, c.num_tokens, 42);
-      const std::vector<float> wanted = RunCut(config, data, {c.num_tokens});
-      for (const Cut& cut :
-           {Cut{16}, Cut{64, 64}, Cut{7, 7, 2}, Cut{c.num_tokens, 1, 2}, Cut{16, 1, 1},
-            Cut{7, 1, 1}, Cut{16, 1, 3}, Cut{1, 100, 2}, Cut{48, 37, 5}}) {
-        ASSERT_TRUE(SameBits(wanted, RunCut(config, data, cut)))
-            << IsaName(isa) << " " << DTypeName(dtype) << ", H " << c.num_heads << ", D "
-            << c.head_dim << ": blocks of " << cut.block_tokens << ", chunks of "
-            << cut.chunk_tokens << ", " << cut.num_threads << " threads";
+      const Cut cuts[] = {{16},      {64, 64},   {7, 7, 2},   {c.num_tokens, 1, 2}, {16, 1, 1},
+                          {7, 1, 1}, {16, 1, 3}, {1, 100, 2}, {48, 37, 5}};
+      ExpectNoCutChangesABit(ConfigOf(c, isa, dtype), c.num_tokens, cuts);
+      ASSERT_FALSE(HasFatalFailure());
+    }
+  }
+}
+
+TEST(AttentionExactness, WithWindowsAndSoftCapsBlocksChunksAndThreadsChangeNoBit) {
+  for (const auto& [isa, dtype] : AvailableKernels()) {
+    for (const WindowCase& c : kWindowCases) {
+      const Cut cuts[] = {{16}, {7, 7, 2}, {16, 1, 1}, {48, 37, 3}};
+      ExpectNoCutChangesABit(ConfigOf(c, isa, dtype), c.shape.num_tokens, cuts);
+      ASSERT_FALSE(HasFatalFailure()) << "window " << c.window;
+    }
+  }
+}
+
+TEST(AttentionExactness, AWindowThatHoldsTheSequenceChangesNoBit) {
+  for (const auto& [isa, dtype] : AvailableKernels()) {
+    const Case c{4, 2, 32, 530};
+    const AttentionConfig config = ConfigOf(c, isa, dtype);
+    const RandomSequence data(config, c.num_tokens, 5);
+    EXPECT_TRUE(SameBits(RunCut(config, data, {}),
+                         RunCut(ConfigOf(WindowCase{c, c.num_tokens, 0}, isa, dtype), data, {})))
+        << IsaName(isa) << " " << DTypeName(dtype);
+  }
+}
+
+// The last tokens of `data` in one pass; nothing before `begin` may be read.
+std::vector<float> RunLast(const AttentionConfig& config, const RandomSequence& data,
+                           int64_t num_new, int64_t begin) {
+  auto attention = Attention::Create(config).value();
+  auto cache = MakeTestCache(config, 16, data.num_tokens);
+  const SequenceId sequence = cache->CreateSequence();
+  AppendTokens(*cache, sequence, data, 0, data.num_tokens);
+  AttentionQuery query{cache->View(sequence).value(), num_new};
+  query.kv.begin = begin;
+  const int64_t num_floats = num_new * config.num_heads * config.head_dim;
+  std::vector<float> out(num_floats);
+  const float* q = data.q.data() + static_cast<int64_t>(data.q.size()) - num_floats;
+  EXPECT_TRUE(attention->Run(kTestLayer, {&query, 1},
+                             DenseF32(q, {num_new, config.num_heads, config.head_dim}),
+                             DenseF32(out.data(), {num_new, config.num_heads, config.head_dim})));
+  return out;
+}
+
+TEST(AttentionExactness, NothingBeforeTheWindowIsRead) {
+  for (const auto& [isa, dtype] : AvailableKernels()) {
+    for (const WindowCase& c : kWindowCases) {
+      const AttentionConfig config = ConfigOf(c, isa, dtype);
+      const RandomSequence data(config, c.shape.num_tokens, 6);
+      for (const int64_t num_new : {1, 9}) {
+        const int64_t begin = std::max<int64_t>(0, data.num_tokens - num_new + 1 - c.window);
+        RandomSequence overwritten = data;
+        const int64_t num = begin * config.num_kv_heads * config.head_dim;
+        constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+        std::fill_n(overwritten.k.begin(), num, kNan);
+        std::fill_n(overwritten.v.begin(), num, kNan);
+        ASSERT_TRUE(SameBits(RunLast(config, data, num_new, 0),
+                             RunLast(config, overwritten, num_new, begin)))
+            << IsaName(isa) << " " << DTypeName(dtype) << ", window " << c.window << ", " << num_new
+            << " new";
       }
     }
   }
@@ -191,14 +280,12 @@ void ExpectBitsOfOrder(BitsOfOrder& bits_of_order, Isa isa, const AttentionConfi
       << ": expected bits " << std::hex << *differ.second << ", got " << *differ.first;
 }
 
-template <class Run>
-void ExpectSameBitsOnEveryIsa(const Case& c, Run&& run) {
+template <class AnyCase, class Run>
+void ExpectSameBitsOnEveryIsa(const AnyCase& c, Run&& run) {
   for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
     BitsOfOrder bits_of_order;
     for (const Isa isa : AvailableIsas()) {
-      const AttentionConfig config{c.num_heads, c.num_kv_heads,
-                                   c.head_dim,  dtype,
-                                   0,           {.isa = IsaName(isa), .num_threads = 1}};
+      const AttentionConfig config = ConfigOf(c, isa, dtype);
       ExpectBitsOfOrder(bits_of_order, isa, config, run(config));
       ASSERT_FALSE(testing::Test::HasFatalFailure());
     }
@@ -207,7 +294,7 @@ void ExpectSameBitsOnEveryIsa(const Case& c, Run&& run) {
 
 TEST(AttentionExactness, EveryIsaOfAnOrderGivesTheSameBits) {
   for (int64_t head_dim = 2; head_dim <= 256; head_dim += head_dim < 72 ? 2 : 46) {
-    ExpectSameBitsOnEveryIsa({4, 2, head_dim, 40}, [](const AttentionConfig& config) {
+    ExpectSameBitsOnEveryIsa(Case{4, 2, head_dim, 40}, [](const AttentionConfig& config) {
       return RunCut(config, RandomSequence(config, 40, 7), {7, 33});
     });
     ASSERT_FALSE(HasFatalFailure()) << head_dim;
@@ -217,6 +304,12 @@ TEST(AttentionExactness, EveryIsaOfAnOrderGivesTheSameBits) {
       return RunCut(config, RandomSequence(config, c.num_tokens, 8), {c.num_tokens});
     });
     ASSERT_FALSE(HasFatalFailure());
+  }
+  for (const WindowCase& c : kWindowCases) {
+    ExpectSameBitsOnEveryIsa(c, [&](const AttentionConfig& config) {
+      return RunCut(config, RandomSequence(config, c.shape.num_tokens, 8), {16, 128});
+    });
+    ASSERT_FALSE(HasFatalFailure()) << "window " << c.window;
   }
 }
 

@@ -1,8 +1,10 @@
 #ifndef KVICK_ATTENTION_ATTENTION_KERNEL_H_
 #define KVICK_ATTENTION_ATTENTION_KERNEL_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "base/isa.h"
 #include "kvick/kv_layout.h"
@@ -42,6 +44,32 @@ struct QueryColumns {
   }
 };
 
+// Slots [begin, end) of a chunk.
+struct SlotRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  bool empty() const { return begin >= end; }
+  // The least range that holds both; an empty one holds nothing.
+  SlotRange Union(const SlotRange& other) const {
+    if (empty() || other.empty()) return empty() ? other : *this;
+    return {std::min(begin, other.begin), std::max(end, other.end)};
+  }
+  // What is common to both. Where nothing is, an empty range at the nearest slot of `other`.
+  SlotRange Within(const SlotRange& other) const {
+    const int64_t first = std::clamp(begin, other.begin, other.end);
+    return {first, std::clamp(end, first, other.end)};
+  }
+};
+
+// From dot products to scores: scale * x, or with a cap cap * tanh(scale / cap * x).
+struct ScoreScale {
+  float factor = 1.0f;    // scale, or scale / cap
+  float soft_cap = 0.0f;  // 0: none
+};
+
+inline constexpr int64_t kNoWindow = std::numeric_limits<int64_t>::max();
+
 // What one chunk contributes: out = sum_s exp(score_s - max) v_s, sum = sum_s exp(score_s - max).
 // For a column that sees nothing of the chunk, the values are undefined.
 //
@@ -63,14 +91,24 @@ struct ChunkTask {
   int64_t end = 0;    // at most begin + kChunkTokens and kv->length
   const std::byte* packed_queries = nullptr;
   int64_t num_columns = 0;  // of each head
-  const int64_t* num_visible =
-      nullptr;  // [num_columns], the same for each head: c sees [0, num_visible[c])
-  float scale = 1.0f;
+  // [num_columns], ascending, the same for each head: column c sees the last `window` positions of
+  // [0, num_visible[c]).
+  const int64_t* num_visible = nullptr;
+  int64_t window = kNoWindow;
+  ScoreScale scale;
   std::byte* scratch = nullptr;
 
-  int64_t VisibleHere(int64_t column) const {
-    const int64_t n = num_visible[column] - begin;
-    return n < 0 ? 0 : (n < end - begin ? n : end - begin);
+  SlotRange VisibleHere(int64_t column) const {
+    const int64_t last = num_visible[column];
+    const int64_t first = std::max<int64_t>(0, last - window);
+    return SlotRange{first - begin, last - begin}.Within({0, end - begin});
+  }
+
+  // What any of `num` columns sees: without gaps, because their tokens are consecutive.
+  SlotRange VisibleToAny(int64_t first_column, int64_t num) const {
+    SlotRange any;
+    for (int64_t c = 0; c < num; ++c) any = any.Union(VisibleHere(first_column + c));
+    return any;
   }
 };
 

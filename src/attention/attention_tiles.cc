@@ -1,7 +1,8 @@
 // The attention kernel over matrix tiles, for keys and values in bf16.
 //
 // Order of operations, for each column on its own:
-//   score[s] = scale * sum over d of q[d] k[s][d], in tile steps of 32 d (even and odd d apart)
+//   score[s] = scale * sum over d of q[d] k[s][d], in tile steps of 32 d (even and odd d apart);
+//              with a soft cap cap * tanh(scale / cap * sum)
 //   max      = over the visible s: exact in any order
 //   p[s]     = exp(score[s] - max);  sum = tree(16 lanes of sum_s p[s]), s ascending in steps of 16
 //   out[d]   = sum over s of bf16(p[s]) v[s][d], in tile steps of 32 s (even and odd s apart)
@@ -62,7 +63,7 @@ struct Scratch {
 struct Group {
   int64_t first;  // column
   int64_t num;
-  int64_t num_seen_by_any;
+  SlotRange seen_by_any;
   bool is_first;  // of those that see something: it reads from memory, the others from L2
 };
 
@@ -93,22 +94,23 @@ int64_t ScratchBytes(int64_t) { return sizeof(Scratch); }
 
 const BF16* AsBF16(const std::byte* data) { return reinterpret_cast<const BF16*>(data); }
 
-// Sixteen consecutive keys: in place if one block holds them all, else a copy.
+// Sixteen consecutive keys: in place if one block holds them all, else a copy. Those of slots
+// before `first_slot` are not read, but zeros.
 struct KeyRows {
   const std::byte* data;
   int64_t stride;  // bytes
 };
 
-KeyRows SixteenKeys(const ChunkTask& task, int64_t slot, Scratch& scratch) {
+KeyRows SixteenKeys(const ChunkTask& task, int64_t slot, int64_t first_slot, Scratch& scratch) {
   const KvView& kv = *task.kv;
   const int64_t position = task.begin + slot;
-  if (kv.RunLength(position) >= kSlotTile) {
+  if (slot >= first_slot && kv.RunLength(position) >= kSlotTile) {
     return {RowAt<Side::kKeys>(task, 0, position), kv.layout.slot_stride};
   }
   const int64_t num = std::min(kSlotTile, task.end - position);
   const auto row_bytes = static_cast<size_t>(kv.layout.head_dim) * sizeof(BF16);
   for (int64_t s = 0; s < kSlotTile; ++s) {
-    if (s < num) {
+    if (slot + s >= first_slot && s < num) {
       std::memcpy(scratch.keys[s], RowAt<Side::kKeys>(task, 0, position + s), row_bytes);
     } else {
       std::memset(scratch.keys[s], 0, row_bytes);
@@ -117,12 +119,12 @@ KeyRows SixteenKeys(const ChunkTask& task, int64_t slot, Scratch& scratch) {
   return {reinterpret_cast<const std::byte*>(scratch.keys), sizeof(scratch.keys[0])};
 }
 
-// Prefetches what is read after slots [slot, slot + num); num_slots slots are read in all.
+// Prefetches what is read after slots [slot, slot + num), where `slots` are read in all.
 template <Side kSide>
-void PrefetchRows(const ChunkTask& task, int64_t slot, int64_t num, int64_t num_slots) {
-  KVICK_CHECK(slot >= 0 && slot < num_slots);
+void PrefetchRows(const ChunkTask& task, int64_t slot, int64_t num, const SlotRange& slots) {
+  KVICK_CHECK(slot >= slots.begin && slot < slots.end);
   const KvLayout& layout = task.kv->layout;
-  const AheadRows ahead = RowsAhead<kSide>(task, 0, slot, num_slots);
+  const AheadRows ahead = RowsAhead<kSide>(task, 0, slot, slots);
   for (int64_t i = 0; i < num; ++i) {
     Prefetch(ahead, i * layout.slot_stride, layout.head_dim * int64_t{sizeof(BF16)});
   }
@@ -147,18 +149,20 @@ void InterleaveTails(const BF16* even, const BF16* odd, int64_t num, BF16* out) 
   InterleaveRows(tails[0], tails[1], out);
 }
 
-// The chunk's values in pairs of slots: [slot / 2][16 of D][2] of each tile. Slots that no column
-// sees, and elements after head_dim, are zero.
-void PackValues(const ChunkTask& task, int64_t num_slots, Scratch& scratch) {
+// The chunk's values in pairs of slots: [slot / 2][16 of D][2] of each tile. Those that are not in
+// `slots`, and elements after head_dim, are zero.
+void PackValues(const ChunkTask& task, const SlotRange& slots, Scratch& scratch) {
   const int64_t head_dim = task.kv->layout.head_dim;
   const int64_t num_whole = head_dim / kLanes, num_left = head_dim % kLanes;
   const auto row_at = [&](int64_t s) -> const BF16* {
-    return s < num_slots ? AsBF16(RowAt<Side::kValues>(task, 0, task.begin + s)) : nullptr;
+    const bool is_read = s >= slots.begin && s < slots.end;
+    return is_read ? AsBF16(RowAt<Side::kValues>(task, 0, task.begin + s)) : nullptr;
   };
-  for (int64_t s = 0; s < RoundUp(num_slots, kSlotStep); s += 2) {
+  for (int64_t s = RoundDown(slots.begin, kSlotStep); s < RoundUp(slots.end, kSlotStep); s += 2) {
     const BF16 *even = row_at(s), *odd = row_at(s + 1);
-    if (s < num_slots) {
-      PrefetchRows<Side::kValues>(task, s, std::min<int64_t>(2, num_slots - s), num_slots);
+    const SlotRange read = slots.Within({s, s + 2});
+    if (!read.empty()) {
+      PrefetchRows<Side::kValues>(task, read.begin, read.end - read.begin, slots);
     }
     const auto out = [&](int64_t tile) {
       return scratch.values[s / kSlotStep][tile][s % kSlotStep / 2];
@@ -218,11 +222,12 @@ void ScoreGroup(const ChunkTask& task, const Group& group, Scratch& scratch) {
       AsBF16(task.packed_queries) + group.first / kGroup * GroupElements(head_dim);
   const auto column = hn::Mul(hn::Iota(hn::RebindToSigned<F32Tag>(), 0),
                               hn::Set(hn::RebindToSigned<F32Tag>(), int32_t{kGroup}));
-  for (int64_t s = 0; s < group.num_seen_by_any; s += kSlotTile) {
+  const SlotRange slots = group.seen_by_any;
+  for (int64_t s = RoundDown(slots.begin, kSlotTile); s < slots.end; s += kSlotTile) {
     if (group.is_first) {
-      PrefetchRows<Side::kKeys>(task, s, kSlotTile, group.num_seen_by_any);
+      PrefetchRows<Side::kKeys>(task, std::max(s, slots.begin), kSlotTile, slots);
     }
-    ScoreSlots<Tiles>(SixteenKeys(task, s, scratch), queries, head_dim, scratch);
+    ScoreSlots<Tiles>(SixteenKeys(task, s, slots.begin, scratch), queries, head_dim, scratch);
     for (int64_t c = 0; c < group.num; ++c) {
       hn::Store(hn::GatherIndex(kTag, &scratch.score_tile[0][c], column), kTag,
                 &scratch.scores[c][s]);
@@ -241,9 +246,10 @@ void AddValues(const ChunkTask& task, const Group& group, const PartialResult& r
   config.SetShape(1, static_cast<int>(group.num), kSlotStep * sizeof(BF16));
   config.SetShape(2, kSlotStep / 2, kLanes * 2 * sizeof(BF16));
   Tiles::Configure(config);
+  const SlotRange slots = group.seen_by_any;
   for (int64_t tile = 0; tile < CeilDiv(head_dim, kLanes); ++tile) {
     Tiles::template Zero<0>();
-    for (int64_t s = 0; s < group.num_seen_by_any; s += kSlotStep) {
+    for (int64_t s = RoundDown(slots.begin, kSlotStep); s < slots.end; s += kSlotStep) {
       Tiles::template Load<1>(&scratch.weights[0][s], sizeof(scratch.weights[0]));
       Tiles::template Load<2>(scratch.values[s / kSlotStep][tile], kLanes * 2 * sizeof(BF16));
       Tiles::template DotBF16<0, 1, 2>();
@@ -251,7 +257,7 @@ void AddValues(const ChunkTask& task, const Group& group, const PartialResult& r
     Tiles::template Store<0>(scratch.out_tile, sizeof(scratch.out_tile[0]));
     const int64_t num = std::min(kLanes, head_dim - tile * kLanes);
     for (int64_t c = 0; c < group.num; ++c) {
-      if (task.VisibleHere(group.first + c) == 0) continue;
+      if (task.VisibleHere(group.first + c).empty()) continue;
       float* out = result.out + (group.first + c) * head_dim + tile * kLanes;
       // A tile step in which a column sees nothing adds +0: that turns a -0 into +0. Adding it here
       // makes the sign of zero the same however many such steps there were.
@@ -268,13 +274,14 @@ void AttendChunk(const ChunkTask& task, const PartialResult& result) {
     Group group;
     group.first = first;
     group.num = std::min(kGroup, task.num_columns - first);
-    group.num_seen_by_any = task.VisibleHere(first + group.num - 1);  // later tokens see more
-    if (group.num_seen_by_any == 0) continue;
+    group.seen_by_any = task.VisibleToAny(first, group.num);
+    if (group.seen_by_any.empty()) continue;
     group.is_first = std::exchange(is_first, false);
     ScoreGroup<Tiles>(task, group, scratch);
     for (int64_t c = 0; c < group.num; ++c) {
       const SoftmaxRange range{task.VisibleHere(first + c),
-                               RoundUp(group.num_seen_by_any, kSlotStep)};
+                               {RoundDown(group.seen_by_any.begin, kSlotStep),
+                                RoundUp(group.seen_by_any.end, kSlotStep)}};
       const SoftmaxResult softmax =
           Softmax(scratch.scores[c], range, task.scale,
                   [&](F32Vector p, int64_t s) { StoreBF16(p, scratch.weights[c] + s); });
@@ -284,7 +291,7 @@ void AttendChunk(const ChunkTask& task, const PartialResult& result) {
     // Values of all groups, packed once: after the first group's keys, so that memory is read in
     // the order in which it is prefetched.
     if (group.is_first) {
-      PackValues(task, task.VisibleHere(task.num_columns - 1), scratch);
+      PackValues(task, task.VisibleToAny(0, task.num_columns), scratch);
     }
     AddValues<Tiles>(task, group, result, scratch);
   }

@@ -1,7 +1,8 @@
 // The attention kernel over vectors: compiled once for each vector implementation.
 //
 // Order of operations, for each column on its own, the same on every target:
-//   score[s] = scale * tree(16 lanes of sum_d q[d] k[s][d]), d ascending in pairs (32 elements)
+//   score[s] = scale * tree(16 lanes of sum_d q[d] k[s][d]), d ascending in pairs (32 elements);
+//              with a soft cap cap * tanh(scale / cap * tree(...))
 //   max      = over the visible s: exact in any order
 //   p[s]     = exp(score[s] - max);  sum = tree(16 lanes of sum_s p[s]), s ascending in steps of 16
 //   out[d]   = sum_s p[s] v[s][d], s ascending
@@ -251,7 +252,10 @@ class ColumnTile {
         result_(result),
         scratch_(task.scratch),
         padded_dim_(PaddedDim(task.kv->layout.head_dim)) {
-    for (int64_t c = 0; c < kColumns; ++c) num_seen_[c] = task.VisibleHere(first_column + c);
+    for (int64_t c = 0; c < kColumns; ++c) {
+      seen_[c] = task.VisibleHere(first_column + c);
+      seen_by_any_ = seen_by_any_.Union(seen_[c]);
+    }
   }
 
   void Attend() {
@@ -265,8 +269,8 @@ class ColumnTile {
   }
 
  private:
-  int64_t seen_by_all() const { return num_seen_[0]; }  // ascending: later tokens see more
-  int64_t seen_by_any() const { return num_seen_[kColumns - 1]; }
+  // Later tokens see no earlier slot than others, and no less far.
+  SlotRange seen_by_all() const { return {seen_[kColumns - 1].begin, seen_[0].end}; }
 
   int64_t FirstColumn(int64_t head) const { return head * task_.num_columns + first_column_; }
   Queries QueriesOf(int64_t head) const {
@@ -280,7 +284,7 @@ class ColumnTile {
   // rows in the caches.
   template <Side kSide, class Body>
   void ForEachRows(Body&& body) {
-    ForEachRun<kSide>(task_, seen_by_any(), [&](int64_t head, Rows rows) {
+    ForEachRun<kSide>(task_, seen_by_any_, [&](int64_t head, Rows rows) {
       if (first_column_ > 0) rows.ahead = {rows.data, rows.data};
       const int64_t head_dim = task_.kv->layout.head_dim;
       if (padded_dim_ != head_dim) rows = Pad<kType>(rows, head_dim, scratch_.padded);
@@ -290,10 +294,11 @@ class ColumnTile {
 
   void TakeSoftmax(int64_t head) {
     for (int64_t c = 0; c < kColumns; ++c) {
-      if (num_seen_[c] == 0) continue;
+      if (seen_[c].empty()) continue;
       float* scores = Scores(head) + c * kScoreStride;
+      const SlotRange slots{RoundDown(seen_[c].begin, 16), seen_[c].end};
       const SoftmaxResult softmax =
-          Softmax(scores, {num_seen_[c], num_seen_[c]}, task_.scale,
+          Softmax(scores, {seen_[c], slots}, task_.scale,
                   [&](F32Vector p, int64_t s) { hn::Store(p, kTag, scores + s); });
       result_.max[FirstColumn(head) + c] = softmax.max;
       result_.sum[FirstColumn(head) + c] = softmax.sum;
@@ -301,22 +306,33 @@ class ColumnTile {
   }
 
   void AddValues(int64_t head, const Rows& rows) {
-    const int64_t num_common = std::clamp<int64_t>(seen_by_all() - rows.begin, 0, rows.num);
-    if (num_common > 0) {
-      ValueRows<kType, kColumns>(Scores(head), rows.Slice(0, num_common), padded_dim_, Out(head));
+    const SlotRange run{rows.begin, rows.begin + rows.num};
+    const SlotRange common = seen_by_all().Within(run);
+    for (int64_t c = 0; c < kColumns; ++c) {  // what only earlier tokens see
+      AddValuesOfColumn(head, c, rows, seen_[c].Within({run.begin, common.begin}));
     }
-    for (int64_t c = 0; c < kColumns; ++c) {  // the positions that only later tokens see
-      const int64_t num = std::clamp<int64_t>(num_seen_[c] - rows.begin, 0, rows.num) - num_common;
-      if (num <= 0) continue;
-      ValueRows<kType, 1>(Scores(head) + c * kScoreStride, rows.Slice(num_common, num), padded_dim_,
-                          Out(head) + c * kMaxHeadDim);
+    if (!common.empty()) {
+      ValueRows<kType, kColumns>(Scores(head), Slots(rows, common), padded_dim_, Out(head));
     }
+    for (int64_t c = 0; c < kColumns; ++c) {  // what only later tokens see
+      AddValuesOfColumn(head, c, rows, seen_[c].Within({common.end, run.end}));
+    }
+  }
+
+  void AddValuesOfColumn(int64_t head, int64_t c, const Rows& rows, const SlotRange& slots) {
+    if (slots.empty()) return;
+    ValueRows<kType, 1>(Scores(head) + c * kScoreStride, Slots(rows, slots), padded_dim_,
+                        Out(head) + c * kMaxHeadDim);
+  }
+
+  static Rows Slots(const Rows& rows, const SlotRange& slots) {
+    return rows.Slice(slots.begin - rows.begin, slots.end - slots.begin);
   }
 
   void WriteOut(int64_t head) {
     const int64_t head_dim = task_.kv->layout.head_dim;
     for (int64_t c = 0; c < kColumns; ++c) {
-      if (num_seen_[c] == 0) continue;
+      if (seen_[c].empty()) continue;
       float* out = result_.out + (FirstColumn(head) + c) * head_dim;
       FromPairs<kType>(Out(head) + c * kMaxHeadDim, head_dim, out);
     }
@@ -327,7 +343,8 @@ class ColumnTile {
   const PartialResult& result_;
   Scratch scratch_;
   int64_t padded_dim_;
-  int64_t num_seen_[kColumns];
+  SlotRange seen_[kColumns];
+  SlotRange seen_by_any_;
 };
 
 template <DType kType>

@@ -50,44 +50,44 @@ const std::byte* RowAt(const ChunkTask& task, int64_t head, int64_t position) {
 }
 
 // A task reads its rows run by run, and each run head by head, because the heads of a block are
-// adjacent. The keys of slots [0, num_slots) are followed by their values, and those by the keys of
-// the next chunk. Returns the row that is read kRuns runs after that of (head, slot), as if all
+// adjacent. The keys of `slots` are followed by their values, and those by the keys of the next
+// chunk. Returns the row that is read kRuns runs after that of (head, slot), as if all
 // runs were of kRunSlots: exact for blocks of the usual size, close enough for others. If there is
 // none, returns the row itself.
 template <Side kSide, int64_t kRuns>
-const std::byte* RowAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
+const std::byte* RowAhead(const ChunkTask& task, int64_t head, int64_t slot, SlotRange slots) {
   const int64_t next_head = (head + kRuns) % task.num_kv_heads;
   const int64_t next = slot + (head + kRuns) / task.num_kv_heads * kRunSlots;
-  const int64_t next_of_side = next - num_slots;
-  if (next < num_slots) return RowAt<kSide>(task, next_head, task.begin + next);
-  if (kSide == Side::kKeys && next_of_side < num_slots) {
-    return RowAt<Side::kValues>(task, next_head, task.begin + next_of_side);
+  const int64_t past_end = next - slots.end;
+  if (past_end < 0) return RowAt<kSide>(task, next_head, task.begin + next);
+  if (kSide == Side::kKeys && slots.begin + past_end < slots.end) {
+    return RowAt<Side::kValues>(task, next_head, task.begin + slots.begin + past_end);
   }
-  const int64_t position = task.begin + kChunkTokens + next_of_side;
+  const int64_t position = task.begin + kChunkTokens + past_end;
   if (kSide == Side::kValues && position < task.kv->length) {
     return RowAt<Side::kKeys>(task, next_head, position);
   }
   return RowAt<kSide>(task, head, task.begin + slot);
 }
 
-// REQUIRES: 0 <= slot < num_slots, because the block table is read. Callers check it: a check here
-// would be inside the loop over runs.
+// REQUIRES: slots.begin <= slot < slots.end, because the block table is read. Callers check it: a
+// check here would be inside the loop over runs.
 template <Side kSide>
-AheadRows RowsAhead(const ChunkTask& task, int64_t head, int64_t slot, int64_t num_slots) {
-  return {RowAhead<kSide, kNearRuns>(task, head, slot, num_slots),
-          RowAhead<kSide, kFarRuns>(task, head, slot, num_slots)};
+AheadRows RowsAhead(const ChunkTask& task, int64_t head, int64_t slot, SlotRange slots) {
+  return {RowAhead<kSide, kNearRuns>(task, head, slot, slots),
+          RowAhead<kSide, kFarRuns>(task, head, slot, slots)};
 }
 
-// Calls body(head, Rows) for slots [0, num_slots) of the chunk: for at most kRunSlots slots at a
-// time, all of one block.
+// Calls body(head, Rows) for `slots` of the chunk: for at most kRunSlots slots at a time, all of
+// one block.
 template <Side kSide, class Body>
-void ForEachRun(const ChunkTask& task, int64_t num_slots, Body&& body) {
-  for (int64_t s = 0; s < num_slots;) {
+void ForEachRun(const ChunkTask& task, SlotRange slots, Body&& body) {
+  for (int64_t s = slots.begin; s < slots.end;) {
     const int64_t position = task.begin + s;
-    const int64_t num = std::min({task.kv->RunLength(position), num_slots - s, kRunSlots});
+    const int64_t num = std::min({task.kv->RunLength(position), slots.end - s, kRunSlots});
     for (int64_t head = 0; head < task.num_kv_heads; ++head) {
       body(head, Rows{RowAt<kSide>(task, head, position), task.kv->layout.slot_stride, s, num,
-                      RowsAhead<kSide>(task, head, s, num_slots)});
+                      RowsAhead<kSide>(task, head, s, slots)});
     }
     s += num;
   }

@@ -27,6 +27,7 @@ inline std::optional<int64_t> CheckedSum(int64_t a, int64_t b) {
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 // REQUIRES: the result fits.
 constexpr int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
+constexpr int64_t RoundDown(int64_t a, int64_t multiple) { return a / multiple * multiple; }
 
 }  // namespace kvick
 
