@@ -28,11 +28,11 @@ struct ModelInfo {
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
   int64_t vocab_size = 0;
-  int64_t max_positions = 0;         ///< tokens
+  int64_t max_positions = 0;  ///< tokens
   // Sequences of more tokens have other keys, all of them (longrope): a sequence that grows past it
   // must be computed again. 0: there is no such length.
   int64_t rope_switch_length = 0;
-  std::vector<int64_t> windows;      ///< [num_layers], tokens, 0: none; empty: no layer has one
+  std::vector<int64_t> windows;       ///< [num_layers], tokens, 0: none; empty: no layer has one
   std::string weight_format = "f32";  ///< of the attention matrices
   std::optional<int32_t> bos_id;
   // Any of them ends a completion. Ascending, all in the vocabulary.
@@ -133,8 +133,8 @@ struct RunnerOptions {
 struct SequenceChunk {
   WritePlan* plan = nullptr;
   std::span<const int32_t> tokens;
-  // Tokens of the whole sequence as far as they are known, such as those of a prompt of which this is
-  // a part; less than what the plan ends with: that. See ModelInfo::rope_switch_length.
+  // Tokens of the whole sequence as far as they are known, such as those of a prompt of which this
+  // is a part; less than what the plan ends with: that. See ModelInfo::rope_switch_length.
   int64_t length = 0;
 };
 
@@ -181,12 +181,13 @@ class ModelRunner {
              std::span<float> logits);
 
   // The same without a cache, for one sequence from position 0 on. Attention reads the keys and
-  // values of this pass, rounded to kv_dtype.
+  // values of this pass, rounded to kv_dtype. `length`: as SequenceChunk's.
   //
   // Shapes  logits [rows, vocab_size]: one row (kLast) or one row a token (kAll)
   // Errors  invalid_argument: as Run;  exhausted: not enough memory for the keys and values
   // Cost    allocates the keys and values of one layer
-  Status RunUncached(std::span<const int32_t> tokens, LogitsOf which, std::span<float> logits);
+  Status RunUncached(std::span<const int32_t> tokens, LogitsOf which, std::span<float> logits,
+                     int64_t length = 0);
 
   DType kv_dtype() const;
   std::string numerics() const;  ///< name and version: "canonical-1", "tiles-high-1"

@@ -77,9 +77,11 @@ Status Batcher::Check(const GenerateRequest& request) const {
 
 void Batcher::Add(RequestId id, GenerateRequest request, RequestCallbacks callbacks,
                   Clock::time_point submitted) {
-  PrefixScope scope = ScopeOf(request);
+  PrefixScope scope = ScopeOf(request), long_scope = scope;
+  long_scope.Text("rope", "long");
   const auto active = std::make_shared<ActiveRequest>(
-      ActiveRequest{id, std::move(request), std::move(callbacks), std::move(scope), submitted});
+      ActiveRequest{id, std::move(request), std::move(callbacks), std::move(scope),
+                    std::move(long_scope), submitted});
   if (active->request.deadline) num_timed_ += active->request.num_samples;
   queue_has_ends_ |= active->request.max_new_tokens == 0;
   scheduler_.Add(std::make_unique<Sequence>(model_, active, context_.tokens));
@@ -145,7 +147,7 @@ Status Batcher::RunPass() {
   chunks_.clear();
   scheduled_.clear();
   for (const auto& sequence : scheduler_.running()) {
-    chunks_.push_back({&*sequence->plan, sequence->scheduled_tokens()});
+    chunks_.push_back({&*sequence->plan, sequence->scheduled_tokens(), sequence->num_tokens()});
     scheduled_.push_back(sequence.get());
   }
   const Clock::time_point start = Clock::now();

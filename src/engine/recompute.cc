@@ -32,7 +32,7 @@ Result<GenerateResult> Recomputer::Generate(const GenerateRequest& request,
     result = std::move(finished);
   };
   const auto active = std::make_shared<ActiveRequest>(
-      ActiveRequest{RequestId{1}, request, std::move(own), {}, Clock::now()});
+      ActiveRequest{RequestId{1}, request, std::move(own), {}, {}, Clock::now()});
   active->request.num_samples = 1;
   Sequence sequence(model_, active, context_.tokens);
   std::vector<float> logits(static_cast<size_t>(model_.info().vocab_size));
@@ -57,9 +57,10 @@ Status Recomputer::Logits(std::span<const int32_t> tokens, std::span<float> logi
   KVICK_RETURN_IF_ERROR(CheckPrompt(tokens, model_.info(), context_.tokens));
   KVICK_RETURN_IF_ERROR(CheckLogitsSize(logits.size(), tokens.size(), model_.info()));
   const auto vocab_size = static_cast<size_t>(model_.info().vocab_size);
+  const auto length = static_cast<int64_t>(tokens.size());
   for (size_t i = 0; i < tokens.size(); ++i) {
     KVICK_RETURN_IF_ERROR(runner_->RunUncached(tokens.first(i + 1), LogitsOf::kLast,
-                                               logits.subspan(i * vocab_size, vocab_size)));
+                                               logits.subspan(i * vocab_size, vocab_size), length));
     if (on_progress) on_progress(static_cast<int64_t>(i) + 1);
   }
   return {};

@@ -43,6 +43,7 @@ void Scheduler::Add(std::unique_ptr<Sequence> sequence) {
 }
 
 Status Scheduler::PlanStep() {
+  KVICK_RETURN_IF_ERROR(RestartOutgrown());
   AssignTokenBudget();
   const int64_t preemptions_before = num_preemptions_;
   for (size_t i = 0; i < running_.size(); ++i) KVICK_RETURN_IF_ERROR(ReserveOrPreempt(i));
@@ -73,18 +74,27 @@ Status Scheduler::ReserveOrPreempt(size_t running_idx) {
     }
     const bool is_alone = running_.size() == 1;
     if (plan.error().code != ErrorCode::kExhausted || is_alone) return tl::unexpected(plan.error());
-    KVICK_RETURN_IF_ERROR(Preempt());
+    KVICK_RETURN_IF_ERROR(Preempt(running_.size() - 1));
   }
   return {};
 }
 
-Status Scheduler::Preempt() {
-  std::unique_ptr<Sequence> youngest = std::move(running_.back());
-  running_.pop_back();
-  ++youngest->result().num_preemptions;
+Status Scheduler::RestartOutgrown() {
+  for (size_t i = running_.size(); i-- > 0;) {
+    const Sequence& sequence = *running_[i];
+    if (sequence.is_long() != sequence.has_long_keys) KVICK_RETURN_IF_ERROR(Preempt(i));
+  }
+  return {};
+}
+
+Status Scheduler::Preempt(size_t running_idx) {
+  const auto place = running_.begin() + static_cast<std::ptrdiff_t>(running_idx);
+  std::unique_ptr<Sequence> sequence = std::move(*place);
+  running_.erase(place);
+  ++sequence->result().num_preemptions;
   ++num_preemptions_;
-  Sequence& preempted = *youngest;
-  Add(std::move(youngest));
+  Sequence& preempted = *sequence;
+  Add(std::move(sequence));
   return Release(preempted);
 }
 
@@ -102,9 +112,10 @@ Status Scheduler::AdmitWaiting(int64_t token_budget) {
 }
 
 Status Scheduler::Admit(Sequence& sequence, int64_t token_budget) {
-  sequence.cached_sequence =
-      reuses_prefixes() ? cache_.CreateSequence(sequence.request().scope, LookedUp(sequence))
-                        : cache_.CreateSequence();
+  sequence.has_long_keys = sequence.is_long();
+  sequence.cached_sequence = reuses_prefixes()
+                                 ? cache_.CreateSequence(sequence.scope(), LookedUp(sequence))
+                                 : cache_.CreateSequence();
   KVICK_ASSIGN_OR_RETURN(sequence.num_computed_tokens, cache_.Length(*sequence.cached_sequence));
   if (sequence.result().num_preemptions == 0)
     sequence.result().num_reused_tokens = sequence.num_computed_tokens;
@@ -117,7 +128,7 @@ Status Scheduler::Admit(Sequence& sequence, int64_t token_budget) {
 bool Scheduler::CanAdmit(const Sequence& sequence) const {
   if (running_.empty()) return true;  // alone it fits
   PrefixMatch match;
-  if (reuses_prefixes()) match = cache_.FindPrefix(sequence.request().scope, LookedUp(sequence));
+  if (reuses_prefixes()) match = cache_.FindPrefix(sequence.scope(), LookedUp(sequence));
   if (IsBeingComputed(sequence, match.num_tokens)) return false;
   const int64_t block_tokens = cache_.config().block_tokens;
   const int64_t num_shared = match.num_tokens / block_tokens;
@@ -133,7 +144,7 @@ bool Scheduler::IsBeingComputed(const Sequence& sequence, int64_t num_cached) co
   if (!reuses_prefixes()) return false;
   const int64_t block_tokens = cache_.config().block_tokens;
   return std::any_of(running_.begin(), running_.end(), [&](const auto& other) {
-    if (other->is_decoding() || !(other->request().scope == sequence.request().scope)) return false;
+    if (other->is_decoding() || !(other->scope() == sequence.scope())) return false;
     return NumCommonTokens(other->token_ids(), LookedUp(sequence)) / block_tokens * block_tokens >
            num_cached;
   });
@@ -175,7 +186,7 @@ Status Scheduler::CommitStep() {
     const auto tokens =
         sequence->token_ids().first(static_cast<size_t>(sequence->num_computed_tokens));
     KVICK_RETURN_IF_ERROR(
-        cache_.CachePrefix(*sequence->cached_sequence, sequence->request().scope, tokens));
+        cache_.CachePrefix(*sequence->cached_sequence, sequence->scope(), tokens));
   }
   return {};
 }
@@ -207,6 +218,7 @@ Sequence& Scheduler::Fork(Sequence& leader, std::unique_ptr<Sequence> sample) {
   const auto forked_id = cache_.Fork(*leader.cached_sequence);
   KVICK_CHECK(forked_id.has_value());
   sample->cached_sequence = *forked_id;
+  sample->has_long_keys = leader.has_long_keys;
   sample->num_computed_tokens = leader.num_computed_tokens;
   sample->shares_last_block = leader.shares_last_block = LastBlockIsPart(leader);
   sample->result().num_reused_tokens = leader.num_computed_tokens;
@@ -229,11 +241,12 @@ Result<Sequences> Scheduler::TakeFinished(Among among) {
 }
 
 Status Scheduler::Release(Sequence& sequence) {
+  const PrefixScope& scope = sequence.scope();
   const SequenceId id = *std::exchange(sequence.cached_sequence, std::nullopt);
   const auto tokens = sequence.token_ids().first(
       static_cast<size_t>(std::exchange(sequence.num_computed_tokens, 0)));
   if (!reuses_prefixes()) return cache_.Drop(id);
-  return cache_.FinishAndCache(id, sequence.request().scope, tokens);
+  return cache_.FinishAndCache(id, scope, tokens);
 }
 
 }  // namespace kvick

@@ -27,6 +27,9 @@ struct SchedulerLimits {
 //   * Waiting sequences are admitted in order of age, none before an older one. Admission checks a
 //     block budget: the blocks for the whole sequence must be available.
 //   * A sequence that starts like another one whose prompt is being computed waits for that prompt.
+//   * A sequence that outgrows the rope of its keys (Sequence::is_long) starts anew, once: all of
+//   its
+//     tokens are computed again.
 //   * When blocks run out, the youngest sequence is preempted. Its blocks stay in the prefix cache,
 //     evictable: what is still there when it resumes is not computed again.
 //
@@ -81,7 +84,8 @@ class Scheduler {
   // REQUIRES: CanFork().
   Sequence& Fork(Sequence& leader, std::unique_ptr<Sequence> sample);
   Status ReserveOrPreempt(size_t running_idx);
-  Status Preempt();
+  Status RestartOutgrown();
+  Status Preempt(size_t running_idx);
   Status AdmitWaiting(int64_t token_budget);
   Status Admit(Sequence& sequence, int64_t token_budget);
   // Ends the sequence in the cache.

@@ -47,6 +47,11 @@ bool Sequence::IsOlderThan(const Sequence& other) const {
          std::tuple(other.request_->id, other.sample_idx());
 }
 
+bool Sequence::is_long() const {
+  const int64_t switch_length = model_->info().rope_switch_length;
+  return switch_length > 0 && num_tokens() > switch_length;
+}
+
 int64_t Sequence::max_tokens() const {
   return std::min(request_->request.max_new_tokens, context_tokens_ - num_prompt_tokens()) +
          num_prompt_tokens();

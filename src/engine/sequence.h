@@ -23,7 +23,8 @@ struct ActiveRequest {
   RequestId id{};  // the oldest has the lowest
   GenerateRequest request;
   RequestCallbacks callbacks;
-  PrefixScope scope;
+  PrefixScope scope;       // of sequences
+  PrefixScope long_scope;  // of those longer than ModelInfo::rope_switch_length
   Clock::time_point submitted;
   bool is_cancelled = false;
 };
@@ -46,6 +47,13 @@ class Sequence {
   int64_t num_prompt_tokens() const {
     return static_cast<int64_t>(request_->request.prompt.size());
   }
+  // Whether it has other keys than a shorter sequence has (longrope).
+  bool is_long() const;
+  // What its keys and values are cached under: those that it has, or that it will have.
+  const PrefixScope& scope() const {
+    const bool has_long_scope = cached_sequence ? has_long_keys : is_long();
+    return has_long_scope ? request_->long_scope : request_->scope;
+  }
   // Prompt and new tokens, if nothing ends it early.
   int64_t max_tokens() const;
   bool has_answered() const { return num_tokens() > num_prompt_tokens(); }
@@ -64,6 +72,7 @@ class Sequence {
   // --- Set by the scheduler. ---
   std::optional<SequenceId> cached_sequence;  // while it is running
   std::optional<WritePlan> plan;              // of the present step
+  bool has_long_keys = false;                 // is_long() of what is in the cache
   int64_t num_computed_tokens = 0;            // tokens whose keys and values are in the cache
   int64_t num_scheduled_tokens = 0;           // tokens that the present step computes
   bool shares_last_block = false;             // with a forked sample, until the next step

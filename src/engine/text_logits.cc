@@ -44,7 +44,7 @@ Status TextLogits::RunChunks(SequenceId sequence, std::span<const int32_t> token
   for (size_t i = 0; i < tokens.size(); i += max_tokens) {
     const size_t num = std::min(max_tokens, tokens.size() - i);
     KVICK_ASSIGN_OR_RETURN(WritePlan plan, cache_->Reserve(sequence, static_cast<int64_t>(num)));
-    const SequenceChunk chunk{&plan, tokens.subspan(i, num)};
+    const SequenceChunk chunk{&plan, tokens.subspan(i, num), static_cast<int64_t>(tokens.size())};
     KVICK_RETURN_IF_ERROR(
         runner_->Run(*cache_, {&chunk, 1}, LogitsOf::kAll, logits.subspan(i * width, num * width)));
     KVICK_RETURN_IF_ERROR(cache_->Commit(std::move(plan)));

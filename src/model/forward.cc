@@ -34,16 +34,29 @@ int64_t LinearScratch(const Exec& exec, const ModelWeights& weights, int64_t max
 
 }  // namespace
 
+AttentionConfig AttentionOf(const ModelSpec& spec, DType kv_dtype, const ExecOptions& exec) {
+  AttentionConfig config;
+  config.num_heads = spec.num_heads;
+  config.num_kv_heads = spec.num_kv_heads;
+  config.head_dim = spec.head_dim;
+  config.dtype = kv_dtype;
+  config.scale = static_cast<float>(spec.attention_scale);
+  config.exec = exec;
+  config.soft_cap = static_cast<float>(spec.score_soft_cap);
+  config.windows = spec.Windows();
+  return config;
+}
+
 Forward::Forward(const ModelFile& file, const Exec& exec, int64_t max_tokens)
     : spec_(file.spec()), weights_(file.weights()), exec_(exec), max_tokens_(max_tokens) {
   for (const RopeSpec& rope : spec_.ropes) {
     const bool has_long = rope.scaling == RopeSpec::Scaling::kLongRope;
     const int64_t switch_length =
         has_long ? rope.original_max_positions : std::numeric_limits<int64_t>::max();
-    ropes_.push_back({RopeInverseFrequencies(rope),
-                      has_long ? RopeInverseFrequencies(rope, switch_length + 1)
-                               : std::vector<double>(),
-                      switch_length});
+    ropes_.push_back(
+        {RopeInverseFrequencies(rope),
+         has_long ? RopeInverseFrequencies(rope, switch_length + 1) : std::vector<double>(),
+         switch_length});
   }
 }
 
@@ -62,10 +75,15 @@ Result<std::unique_ptr<Forward>> Forward::Create(const ModelFile& file,
 Status Forward::Allocate() {
   const ModelSpec& c = spec_;
   const int64_t q_width = c.num_heads * c.head_dim, kv_width = c.num_kv_heads * c.head_dim;
-  std::vector<std::pair<float**, int64_t>> buffers = {
-      {&x_, c.hidden_size}, {&normed_, c.hidden_size},      {&block_, c.hidden_size},
-      {&q_, q_width},       {&k_, kv_width},                {&v_, kv_width},
-      {&attended_, q_width}, {&gate_, c.intermediate_size}, {&up_, c.intermediate_size}};
+  std::vector<std::pair<float**, int64_t>> buffers = {{&x_, c.hidden_size},
+                                                      {&normed_, c.hidden_size},
+                                                      {&block_, c.hidden_size},
+                                                      {&q_, q_width},
+                                                      {&k_, kv_width},
+                                                      {&v_, kv_width},
+                                                      {&attended_, q_width},
+                                                      {&gate_, c.intermediate_size},
+                                                      {&up_, c.intermediate_size}};
   for (Rope& rope : ropes_) {
     const auto num_pairs = static_cast<int64_t>(rope.frequencies.size());
     buffers.push_back({&rope.cos, num_pairs});
@@ -170,9 +188,9 @@ void Forward::ProjectQueriesAndKeys(int64_t layer, int64_t num_tokens, const flo
     int64_t num_heads;
     float* out;
   };
-  for (const Part& part : {Part{{w.q, w.q_bias, Activations::kSplit}, w.q_norm, spec_.num_heads, q_},
-                           Part{{w.k, w.k_bias, Activations::kSplit}, w.k_norm, spec_.num_kv_heads,
-                                k_}}) {
+  for (const Part& part :
+       {Part{{w.q, w.q_bias, Activations::kSplit}, w.q_norm, spec_.num_heads, q_},
+        Part{{w.k, w.k_bias, Activations::kSplit}, w.k_norm, spec_.num_kv_heads, k_}}) {
     Project(part.projection, num_tokens, in, part.out);
     if (spec.qk_norm != QkNorm::kNone) {
       const auto width = static_cast<int64_t>(part.norm.size());
@@ -194,9 +212,8 @@ void Forward::FeedForwardBlock(int64_t layer, int64_t num_tokens) {
   Project({w.gate, w.gate_bias}, num_tokens, in, gate_);
   Project({w.up, w.up_bias}, num_tokens, in, up_);
   const auto num_gates = static_cast<size_t>(num_tokens * spec_.intermediate_size);
-  Glu(exec_, {spec_.layers[static_cast<size_t>(layer)].activation,
-              {gate_, num_gates},
-              {up_, num_gates}});
+  Glu(exec_,
+      {spec_.layers[static_cast<size_t>(layer)].activation, {gate_, num_gates}, {up_, num_gates}});
   Project({w.down, w.down_bias}, num_tokens, gate_, block_);
   AddBranch(w.ffn_post_norm, num_tokens);
 }

@@ -26,6 +26,9 @@ struct ForwardStep {
   KvTarget* kv = nullptr;
 };
 
+// The attention of a model with keys and values of a type.
+AttentionConfig AttentionOf(const ModelSpec& spec, DType kv_dtype, const ExecOptions& exec);
+
 // The layers of a decoder, as its ModelSpec describes them, and the memory to run them in.
 //
 //   x = embedding_scale * embedding[token]

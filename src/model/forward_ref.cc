@@ -75,8 +75,8 @@ void NormRuns(const std::vector<float>& weight, double epsilon, Rows& x) {
 Rows Attend(const ModelSpec& spec, const LayerSpec& layer, const Rows& q, const Rows& k,
             const Rows& v) {
   const int64_t dim = spec.head_dim, group = spec.num_heads / spec.num_kv_heads;
-  const double scale = spec.attention_scale != 0 ? spec.attention_scale
-                                                 : 1 / std::sqrt(static_cast<double>(dim));
+  const double scale =
+      spec.attention_scale != 0 ? spec.attention_scale : 1 / std::sqrt(static_cast<double>(dim));
   const double cap = spec.score_soft_cap;
   Rows out(q.size(), Row(spec.num_heads * dim));
   for (size_t t = 0; t < q.size(); ++t) {

@@ -44,9 +44,8 @@ Result<ModelFile> ModelFile::Open(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     KVICK_ASSIGN_OR_RETURN(HfFolder folder, HfFolder::Open(path));
     KVICK_ASSIGN_OR_RETURN(ModelSpec spec, SpecOf(folder));
-    KVICK_ASSIGN_OR_RETURN(
-        ModelWeights weights,
-        BindWeights({folder.tensors_path(), folder.tensors()}, spec));
+    KVICK_ASSIGN_OR_RETURN(ModelWeights weights,
+                           BindWeights({folder.tensors_path(), folder.tensors()}, spec));
     return ModelFile(std::move(folder), std::move(spec), std::move(weights));
   }
   if (std::filesystem::exists(path, ignored)) KVICK_RETURN_IF_ERROR(CheckNotPartOfFolder(path));
@@ -61,8 +60,7 @@ Result<ModelFile> ModelFile::Parse(std::span<const std::byte> gguf, const std::s
 
 Result<ModelFile> ModelFile::FromGguf(GgufFile file) {
   KVICK_ASSIGN_OR_RETURN(ModelSpec spec, ModelSpecFromGguf(file));
-  KVICK_ASSIGN_OR_RETURN(ModelWeights weights,
-                         BindWeights({file.source(), file.tensors()}, spec));
+  KVICK_ASSIGN_OR_RETURN(ModelWeights weights, BindWeights({file.source(), file.tensors()}, spec));
   return ModelFile(std::move(file), std::move(spec), std::move(weights));
 }
 

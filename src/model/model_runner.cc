@@ -23,20 +23,6 @@ Status CheckRange(const char* name, int64_t value, int64_t max) {
   return Fail(ErrorCode::kInvalidArgument, "model: {}: expected 1 to {}, got {}", name, max, value);
 }
 
-AttentionConfig AttentionOf(const Model::Parts& model, std::optional<DType> kv_dtype,
-                            const Exec& exec) {
-  const ModelInfo& info = model.info;
-  const ModelSpec& spec = model.file.spec();
-  AttentionConfig config;
-  config.scale = static_cast<float>(spec.attention_scale);
-  config.num_heads = info.num_heads;
-  config.num_kv_heads = info.num_kv_heads;
-  config.head_dim = info.head_dim;
-  config.dtype = kv_dtype.value_or(info.DefaultKvDType());
-  config.exec = OptionsOf(exec);
-  return config;
-}
-
 }  // namespace
 
 struct ModelRunner::State {
@@ -120,7 +106,8 @@ Result<int64_t> ModelRunner::State::CheckChunks(std::span<const SequenceChunk> c
 }
 
 Status ModelRunner::State::RunPass(KvTarget& kv, std::span<float> logits) {
-  return forward->Run({tokens.ids(), tokens.positions(), tokens.lengths(), tokens.output_rows(), logits, &kv});
+  return forward->Run(
+      {tokens.ids(), tokens.positions(), tokens.lengths(), tokens.output_rows(), logits, &kv});
 }
 
 ModelRunner::ModelRunner(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -131,7 +118,9 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Create(const Model& model,
   KVICK_RETURN_IF_ERROR(CheckRange("max_batch_tokens", options.max_batch_tokens, kMaxBatchTokens));
   KVICK_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, kMaxBatchTokens));
   KVICK_ASSIGN_OR_RETURN(const Exec exec, MakeExec(options.exec));
-  const AttentionConfig attention = AttentionOf(model.parts(), options.kv_dtype, exec);
+  const DType kv_dtype = options.kv_dtype.value_or(model.info().DefaultKvDType());
+  const AttentionConfig attention =
+      AttentionOf(model.parts().file.spec(), kv_dtype, OptionsOf(exec));
   KVICK_ASSIGN_OR_RETURN(auto forward,
                          Forward::Create(model.parts().file, attention, options.max_batch_tokens));
   KVICK_ASSIGN_OR_RETURN(PassTokens tokens, PassTokens::Create(options.max_batch_tokens));
@@ -164,14 +153,14 @@ Status ModelRunner::Run(KvCache& cache, std::span<const SequenceChunk> chunks, L
 }
 
 Status ModelRunner::RunUncached(std::span<const int32_t> tokens, LogitsOf which,
-                                std::span<float> logits) {
+                                std::span<float> logits, int64_t length) {
   const auto num_tokens = static_cast<int64_t>(tokens.size());
   KVICK_RETURN_IF_ERROR(state_->CheckTokens(tokens));
   KVICK_RETURN_IF_ERROR(
       state_->CheckSize(num_tokens, which == LogitsOf::kAll ? num_tokens : 1, logits.size()));
   state_->tokens.Clear();
   for (int64_t i = 0; i < num_tokens; ++i) {
-    state_->tokens.Add(tokens[static_cast<size_t>(i)], i, num_tokens);
+    state_->tokens.Add(tokens[static_cast<size_t>(i)], i, std::max(length, num_tokens));
     if (which == LogitsOf::kAll || i + 1 == num_tokens) state_->tokens.WantLogits();
   }
   KVICK_ASSIGN_OR_RETURN(

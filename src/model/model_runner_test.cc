@@ -6,6 +6,8 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,6 +123,41 @@ TEST(ModelRunner, IsNearTheDoublePrecisionReference) {
         }
       }
     }
+  }
+}
+
+// A file of OLMo 2: the norms of a Llama end branches in place of beginning them, and queries and
+// keys are normalized as whole rows.
+TEST(ModelRunner, NormsOfOlmo2AreNearTheDoublePrecisionReference) {
+  const RandomLlama llama{.architecture = "olmo2"};
+  GgufSpec spec = RandomGguf(llama);
+  std::mt19937 random(7);
+  for (GgufSpec::Tensor& tensor : spec.tensors) {
+    if (tensor.name.ends_with("attn_norm.weight")) {
+      tensor.name.replace(tensor.name.find("attn_norm"), 9, "post_attention_norm");
+    } else if (tensor.name.ends_with("ffn_norm.weight")) {
+      tensor.name.replace(tensor.name.find("ffn_norm"), 8, "post_ffw_norm");
+    }
+  }
+  for (int64_t layer = 0; layer < llama.num_layers; ++layer) {
+    for (const auto& [name, num_heads] :
+         {std::pair{"attn_q_norm", llama.num_heads}, {"attn_k_norm", llama.num_kv_heads}}) {
+      const int64_t width = num_heads * llama.head_dim;
+      spec.tensors.push_back({.name = "blk." + std::to_string(layer) + "." + name + ".weight",
+                              .dims = {static_cast<uint64_t>(width)},
+                              .data = RandomWeightBytes(random, WeightType::kF32, width, 1.0)});
+    }
+  }
+  const std::string bytes = spec.Build();
+  const auto model = Model::Parse(std::as_bytes(std::span(bytes)), "olmo2").value();
+  const ModelSpec& read = model->parts().file.spec();
+  EXPECT_FALSE(read.layers[0].norm_before);
+  EXPECT_EQ(read.layers[0].qk_norm, QkNorm::kWidth);
+  const std::vector<int32_t> tokens = RandomTokens(40, llama.vocab_size, 5);
+  const std::vector<double> wanted = ForwardRef(model->parts().file, tokens);
+  for (const Isa isa : AvailableIsas()) {
+    EXPECT_LT(RelativeError(RunCut(*model, isa, DType::kF32, tokens, {}), wanted), 1e-5)
+        << IsaName(isa);
   }
 }
 

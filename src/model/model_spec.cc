@@ -23,8 +23,8 @@ double Llama3Frequency(const RopeSpec& rope, double frequency) {
 
 // The pair, a fraction, that turns so often within the original context.
 double PairOfRotations(const RopeSpec& rope, double num_rotations) {
-  const double turns = static_cast<double>(rope.original_max_positions) /
-                       (num_rotations * 2.0 * std::numbers::pi);
+  const double turns =
+      static_cast<double>(rope.original_max_positions) / (num_rotations * 2.0 * std::numbers::pi);
   return static_cast<double>(rope.num_rotated) * FixedLog(turns) / (2.0 * FixedLog(rope.theta));
 }
 

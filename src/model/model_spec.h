@@ -27,15 +27,15 @@ struct RopeSpec {
   double theta = 10000.0;
   int64_t num_rotated = 0;  // R: the first elements of a head, even, 2 to head_dim
   Scaling scaling = Scaling::kNone;
-  double factor = 1.0;                 // linear, llama3, yarn
-  double low_freq_factor = 1.0;        // llama3
-  double high_freq_factor = 4.0;       // llama3
-  double beta_fast = 32.0;             // yarn: rotations in the original context that are kept
-  double beta_slow = 1.0;              // yarn: and those that are divided
-  bool truncates_ramp = true;          // yarn: the ramp begins and ends at a pair
-  int64_t original_max_positions = 0;  // llama3, yarn, longrope: tokens
-  double magnitude = 1.0;              // on cosines and sines
-  std::vector<double> freq_factors;    // [R/2], divide the frequencies; empty: none
+  double factor = 1.0;                    // linear, llama3, yarn
+  double low_freq_factor = 1.0;           // llama3
+  double high_freq_factor = 4.0;          // llama3
+  double beta_fast = 32.0;                // yarn: rotations in the original context that are kept
+  double beta_slow = 1.0;                 // yarn: and those that are divided
+  bool truncates_ramp = true;             // yarn: the ramp begins and ends at a pair
+  int64_t original_max_positions = 0;     // llama3, yarn, longrope: tokens
+  double magnitude = 1.0;                 // on cosines and sines
+  std::vector<double> freq_factors;       // [R/2], divide the frequencies; empty: none
   std::vector<double> long_freq_factors;  // [R/2], longrope: of sequences over the original length
 };
 
@@ -62,8 +62,9 @@ struct LayerSpec {
   bool norm_before = true;  // each branch begins with a norm
   bool norm_after = false;  // each branch ends with a norm
   QkNorm qk_norm = QkNorm::kNone;
-  int rope = 0;        // index into ModelSpec::ropes, or kNoRope
-  int64_t window = 0;  // tokens that a token attends to, itself included; 0: all
+  int rope = 0;             // index into ModelSpec::ropes, or kNoRope
+  int64_t window = 0;       // tokens that a token attends to, itself included; 0: all
+  bool is_sliding = false;  // a layer of the kind that has windows, be this one as long as all
   Activation activation = Activation::kSilu;
   // Biases that the file must hold; others are used where it has them.
   bool qkv_bias = false;
@@ -79,9 +80,9 @@ enum class NormWeights {
 
 // All that a forward pass does, as numbers: no code but that which reads a file knows an
 // architecture by name. As ReadModelSpec returns it, it is consistent: every count > 0 and within
-// the limits of arch/spec_ranges.h, num_heads % num_kv_heads == 0, head_dim even and 2 to 256, token
-// ids within the vocabulary, no float NaN or infinite. Products of counts that a cache needs fit 63
-// bits.
+// the limits of arch/spec_ranges.h, num_heads % num_kv_heads == 0, head_dim even and 2 to 256,
+// token ids within the vocabulary, no float NaN or infinite. Products of counts that a cache needs
+// fit 63 bits.
 struct ModelSpec {
   std::string architecture;  // "llama", "mistral": a name of arch/architecture.h
   std::string name;          // as the file has it: any bytes, or none
@@ -115,8 +116,8 @@ struct ModelSpec {
   std::vector<int32_t> eos_ids;  // any of them ends a completion
 
   int64_t num_layers() const { return static_cast<int64_t>(layers.size()); }
-  // The longest sequence with the keys of short ones, where longer ones have others (longrope): every
-  // key of a sequence that grows past it must be computed again. 0: there is no such length.
+  // The longest sequence with the keys of short ones, where longer ones have others (longrope):
+  // every key of a sequence that grows past it must be computed again. 0: there is no such length.
   int64_t RopeSwitchLength() const;
   // The window of each layer; empty where no layer has one.
   std::vector<int64_t> Windows() const;

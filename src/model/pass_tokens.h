@@ -11,8 +11,9 @@
 
 namespace kvick {
 
-// The tokens of a forward pass: ids, positions, lengths of their sequences, and which of them logits are computed for. Memory
-// for the most tokens of a pass is mapped once; what was never used of it costs nothing.
+// The tokens of a forward pass: ids, positions, lengths of their sequences, and which of them
+// logits are computed for. Memory for the most tokens of a pass is mapped once; what was never used
+// of it costs nothing.
 class PassTokens {
  public:
   // Errors: exhausted.
@@ -24,8 +25,8 @@ class PassTokens {
                            MappedArray<int64_t>::Create("model: positions", max_tokens, kBacking));
     KVICK_ASSIGN_OR_RETURN(
         auto rows, MappedArray<int32_t>::Create("model: rows of logits", max_tokens, kBacking));
-    KVICK_ASSIGN_OR_RETURN(
-        auto lengths, MappedArray<int64_t>::Create("model: lengths", max_tokens, kBacking));
+    KVICK_ASSIGN_OR_RETURN(auto lengths,
+                           MappedArray<int64_t>::Create("model: lengths", max_tokens, kBacking));
     return PassTokens(std::move(ids), std::move(positions), std::move(lengths), std::move(rows));
   }
 
@@ -50,8 +51,8 @@ class PassTokens {
   }
 
  private:
-  PassTokens(MappedArray<int32_t> ids, MappedArray<int64_t> positions,
-             MappedArray<int64_t> lengths, MappedArray<int32_t> rows)
+  PassTokens(MappedArray<int32_t> ids, MappedArray<int64_t> positions, MappedArray<int64_t> lengths,
+             MappedArray<int32_t> rows)
       : ids_(std::move(ids)),
         positions_(std::move(positions)),
         lengths_(std::move(lengths)),

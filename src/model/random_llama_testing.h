@@ -29,6 +29,7 @@ struct RandomLlama {
   int64_t vocab_size = 100;
   int64_t max_positions = 512;
   WeightType type = WeightType::kF32;
+  const char* architecture = "llama";
 };
 
 // `num` normal numbers of this standard deviation, as `type` stores them.
@@ -44,7 +45,8 @@ inline std::string RandomWeightBytes(std::mt19937& random, WeightType type, int6
 
 inline GgufSpec RandomGguf(const RandomLlama& m, uint32_t seed = 1) {
   GgufSpec spec;
-  spec.SetString("general.architecture", "llama");
+  const std::string prefix = std::string(m.architecture) + ".";
+  spec.SetString("general.architecture", m.architecture);
   const std::pair<const char*, int64_t> numbers[] = {
       {"block_count", m.num_layers},         {"context_length", m.max_positions},
       {"embedding_length", m.hidden_size},   {"feed_forward_length", m.intermediate_size},
@@ -52,9 +54,9 @@ inline GgufSpec RandomGguf(const RandomLlama& m, uint32_t seed = 1) {
       {"attention.key_length", m.head_dim},  {"attention.value_length", m.head_dim},
       {"vocab_size", m.vocab_size}};
   for (const auto& [name, value] : numbers) {
-    spec.SetU32(std::string("llama.") + name, static_cast<uint32_t>(value));
+    spec.SetU32(prefix + name, static_cast<uint32_t>(value));
   }
-  spec.SetF32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  spec.SetF32(prefix + "attention.layer_norm_rms_epsilon", 1e-5f);
   std::mt19937 random(seed);
   const auto add = [&](const std::string& name, int64_t num_rows, int64_t num_cols) {
     spec.tensors.push_back(

@@ -26,7 +26,8 @@ ModelSpec SmallSpec() {
 }
 
 TEST(RandomModel, HasTheSizesAndTheTypeThatWereAskedFor) {
-  for (const WeightType type : {WeightType::kF32, WeightType::kF16, WeightType::kBF16, WeightType::kQ8_0}) {
+  for (const WeightType type :
+       {WeightType::kF32, WeightType::kF16, WeightType::kBF16, WeightType::kQ8_0}) {
     ModelSpec spec = SmallSpec();
     if (type == WeightType::kQ8_0) spec.num_heads = 8;
     const auto random = RandomModel::Create(spec, type, 2);

@@ -5,8 +5,9 @@
 
 namespace kvick {
 
-// The names of a model's tensors in a format, without ".weight" and ".bias". Those of layer N follow
-// layer_prefix and "N.". A name is empty where no model of the architecture has such a tensor.
+// The names of a model's tensors in a format, without ".weight" and ".bias". Those of layer N
+// follow layer_prefix and "N.". A name is empty where no model of the architecture has such a
+// tensor.
 struct TensorNames {
   std::string_view embedding, final_norm, output, layer_prefix;
 

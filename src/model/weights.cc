@@ -132,8 +132,7 @@ Result<const TensorInfo*> Binder::FindTensor(const std::string& name,
   return tensor;
 }
 
-Result<MatrixView> Binder::FindMatrix(const std::string& name, int64_t num_rows,
-                                      int64_t num_cols) {
+Result<MatrixView> Binder::FindMatrix(const std::string& name, int64_t num_rows, int64_t num_cols) {
   KVICK_ASSIGN_OR_RETURN(const TensorInfo* tensor,
                          FindTensor(name, std::array{num_rows, num_cols}));
   return MatrixView{tensor->data, tensor->format->type, num_rows, num_cols};

@@ -12,8 +12,8 @@
 namespace kvick {
 
 // One layer. Matrices are [outputs, inputs] in the mapped file; E hidden_size, I intermediate_size,
-// H num_heads, K num_kv_heads, D head_dim. Parts of a fused tensor are views of its rows. A norm or a
-// bias is empty where the model has none; norms are as they multiply, the 1 of 1 + w added.
+// H num_heads, K num_kv_heads, D head_dim. Parts of a fused tensor are views of its rows. A norm or
+// a bias is empty where the model has none; norms are as they multiply, the 1 of 1 + w added.
 struct LayerWeights {
   std::vector<float> attention_norm;       // [E]
   MatrixView q;                            // [H * D, E]
@@ -41,12 +41,10 @@ struct LayerWeights {
       &LayerWeights::q,    &LayerWeights::k,  &LayerWeights::v,   &LayerWeights::o,
       &LayerWeights::gate, &LayerWeights::up, &LayerWeights::down};
   static constexpr std::vector<float> LayerWeights::*kVectors[] = {
-      &LayerWeights::attention_norm,      &LayerWeights::ffn_norm,
-      &LayerWeights::q_bias,              &LayerWeights::k_bias,
-      &LayerWeights::v_bias,              &LayerWeights::o_bias,
-      &LayerWeights::gate_bias,           &LayerWeights::up_bias,
-      &LayerWeights::down_bias,           &LayerWeights::q_norm,
-      &LayerWeights::k_norm,              &LayerWeights::attention_post_norm,
+      &LayerWeights::attention_norm, &LayerWeights::ffn_norm, &LayerWeights::q_bias,
+      &LayerWeights::k_bias,         &LayerWeights::v_bias,   &LayerWeights::o_bias,
+      &LayerWeights::gate_bias,      &LayerWeights::up_bias,  &LayerWeights::down_bias,
+      &LayerWeights::q_norm,         &LayerWeights::k_norm,   &LayerWeights::attention_post_norm,
       &LayerWeights::ffn_post_norm};
 };
 

@@ -102,7 +102,7 @@ TEST(Weights, TakeAnOutputMatrixAndBiasesWhereThereAreSome) {
   spec.tensors.push_back({.name = "blk.1.attn_k.bias", .dims = {8}, .type = 1, .data = bias});
   const auto model = OpenSpec(folder, spec);
   ASSERT_TRUE(model.has_value()) << model.error().message;
-  EXPECT_FALSE(model->config().tie_word_embeddings);
+  EXPECT_FALSE(model->spec().tie_word_embeddings);
   EXPECT_NE(model->weights().output.data, model->weights().embedding.data);
   EXPECT_TRUE(model->weights().layers[0].k_bias.empty());
   EXPECT_EQ(model->weights().layers[1].k_bias, (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));

@@ -97,7 +97,7 @@ ConcatenatedSubject::~ConcatenatedSubject() = default;
 
 Result<std::unique_ptr<ConcatenatedSubject>> ConcatenatedSubject::Create(
     const Model& model, const SubjectOptions& options) {
-  const AttentionConfig attention = AttentionOf(model.info(), options);
+  const AttentionConfig attention = AttentionOf(model, options);
   KVICK_ASSIGN_OR_RETURN(auto forward,
                          Forward::Create(model.parts().file, attention, options.context_tokens));
   auto subject = std::make_unique<ConcatenatedSubject>();
@@ -114,8 +114,9 @@ Status ConcatenatedSubject::Begin() {
 Status ConcatenatedSubject::Feed(std::span<const int32_t> tokens, std::span<float> logits) {
   std::vector<int64_t> positions(tokens.size());
   std::iota(positions.begin(), positions.end(), state_->target.num_tokens());
+  const std::vector<int64_t> lengths(tokens.size(), positions.back() + 1);
   const auto last = static_cast<int32_t>(tokens.size() - 1);
-  return state_->forward->Run({tokens, positions, {&last, 1}, logits, &state_->target});
+  return state_->forward->Run({tokens, positions, lengths, {&last, 1}, logits, &state_->target});
 }
 
 int64_t CountCopiedRows(int64_t num_tokens) {

@@ -88,10 +88,12 @@ class PlantedSubject : public Subject {
     for (int64_t i = 0; i < plan.num_tokens(); ++i) {
       positions.push_back(bug_ == PlantedBug::kRope && is_decode ? i : plan.position(i));
     }
+    const std::vector<int64_t> lengths(tokens.size(), plan.first_position() + plan.num_tokens());
     const auto last = static_cast<int32_t>(tokens.size() - 1);
     const SequenceChunk chunk{&plan, tokens};
     target_->Begin(*cache_, {&chunk, 1}, {&query_, 1});
-    KVICK_RETURN_IF_ERROR(forward_->Run({tokens, positions, {&last, 1}, logits, target_.get()}));
+    KVICK_RETURN_IF_ERROR(
+        forward_->Run({tokens, positions, lengths, {&last, 1}, logits, target_.get()}));
     return cache_->Commit(std::move(plan));
   }
 
@@ -145,7 +147,7 @@ Result<PlantedBug> ParsePlantedBug(std::string_view name) {
 Result<std::unique_ptr<Subject>> MakePlantedSubject(const Model& model, PlantedBug bug,
                                                     const SubjectOptions& options) {
   const ModelInfo& info = model.info();
-  const AttentionConfig attention = AttentionOf(info, options);
+  const AttentionConfig attention = AttentionOf(model, options);
   KVICK_ASSIGN_OR_RETURN(auto forward,
                          Forward::Create(model.parts().file, attention, options.context_tokens));
   KVICK_ASSIGN_OR_RETURN(

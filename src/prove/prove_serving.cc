@@ -232,11 +232,11 @@ Result<Claim> ProveWaste(const ProofContext& context) {
   }
   const MeanHeld held = StepWhileRequestsWait(*batcher);
   const double waste = held.empty_bytes / held.reserved_bytes;
-  return Claim{kWasteStatement,
-               fmt::format("{:.2f} % with {:.0f} requests in flight, where {} would fit contiguous",
-                           100 * waste, held.in_flight / held.num_steps,
-                           kCacheTokens / spec.max_positions),
-               HoldsIf(waste <= kMaxWaste), kWasteExplanation};
+  return Claim{
+      kWasteStatement,
+      fmt::format("{:.2f} % with {:.0f} requests in flight, where {} would fit contiguous",
+                  100 * waste, held.in_flight / held.num_steps, kCacheTokens / spec.max_positions),
+      HoldsIf(waste <= kMaxWaste), kWasteExplanation};
 }
 
 }  // namespace

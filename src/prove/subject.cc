@@ -7,6 +7,8 @@
 #include "base/checked_math.h"
 #include "base/threads.h"
 #include "engine/sampler.h"
+#include "model/forward.h"
+#include "model/model_parts.h"
 
 namespace kvick {
 namespace {
@@ -20,14 +22,8 @@ Result<std::unique_ptr<ModelRunner>> MakeRunner(const Model& model, const Subjec
 
 }  // namespace
 
-AttentionConfig AttentionOf(const ModelInfo& info, const SubjectOptions& options) {
-  AttentionConfig attention;
-  attention.num_heads = info.num_heads;
-  attention.num_kv_heads = info.num_kv_heads;
-  attention.head_dim = info.head_dim;
-  attention.dtype = info.DefaultKvDType();
-  attention.exec = options.exec;
-  return attention;
+AttentionConfig AttentionOf(const Model& model, const SubjectOptions& options) {
+  return AttentionOf(model.parts().file.spec(), model.info().DefaultKvDType(), options.exec);
 }
 
 Result<std::unique_ptr<CachedSubject>> CachedSubject::Create(const Model& model,

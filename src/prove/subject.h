@@ -35,7 +35,7 @@ struct SubjectOptions {
 };
 
 // The attention config of a runner with these options.
-AttentionConfig AttentionOf(const ModelInfo& info, const SubjectOptions& options);
+AttentionConfig AttentionOf(const Model& model, const SubjectOptions& options);
 
 // The model with a KvCache.
 class CachedSubject : public Subject {

@@ -10,12 +10,14 @@
 namespace kvick {
 namespace {
 
-constexpr std::array kArchitectures = {&kLlama, &kMistral};
+constexpr std::array kArchitectures = {&kLlama,  &kMistral, &kQwen2,   &kQwen3,   &kGemma2,
+                                       &kGemma3, &kPhi3,    &kGranite, &kSmolLm3, &kOlmo2};
 
 const Architecture* Find(std::string_view Architecture::*name, std::string_view value) {
   if (value.empty()) return nullptr;
-  const auto found = std::ranges::find_if(
-      kArchitectures, [&](const Architecture* architecture) { return architecture->*name == value; });
+  const auto found = std::ranges::find_if(kArchitectures, [&](const Architecture* architecture) {
+    return architecture->*name == value;
+  });
   return found == kArchitectures.end() ? nullptr : *found;
 }
 
@@ -34,7 +36,8 @@ const Architecture* FindHfArchitecture(std::string_view model_type) {
 std::string ArchitectureNames(std::string_view Architecture::*name) {
   std::vector<std::string> quoted;
   for (const Architecture* architecture : kArchitectures) {
-    if (!(architecture->*name).empty()) quoted.push_back(fmt::format("\"{}\"", architecture->*name));
+    if (!(architecture->*name).empty())
+      quoted.push_back(fmt::format("\"{}\"", architecture->*name));
   }
   if (quoted.size() == 1) return quoted.front();
   const std::string last = quoted.back();
@@ -85,5 +88,13 @@ constexpr TensorNames kHfTensors{
     .down = "mlp.down_proj",
     .gate_up = "mlp.gate_up_proj",
 };
+
+constexpr TensorNames kHfPostNormTensors = [] {
+  TensorNames names = kHfTensors;
+  names.attention_post_norm = "post_attention_layernorm";
+  names.ffn_norm = "pre_feedforward_layernorm";
+  names.ffn_post_norm = "post_feedforward_layernorm";
+  return names;
+}();
 
 }  // namespace kvick

@@ -34,8 +34,8 @@ struct Architecture {
   bool has_partial_rotation = false;          // only the first part of a head may rotate
   const TensorNames* gguf_tensors = nullptr;
   const TensorNames* hf_tensors = nullptr;
-  // Changes a spec from that of a Llama: the sizes, the layers and one rope are there. nullptr: it is
-  // a Llama.
+  // Changes a spec from that of a Llama: the sizes, the layers and one rope are there. nullptr: it
+  // is a Llama.
   Status (*describe)(const ConfigFields& fields, ModelSpec& spec) = nullptr;
 };
 
@@ -49,10 +49,12 @@ const Architecture* FindHfArchitecture(std::string_view model_type);
 // For messages: "a", "b" or "c".
 std::string ArchitectureNames(std::string_view Architecture::*name);
 
-extern const Architecture kLlama, kMistral;
+extern const Architecture kGemma2, kGemma3, kGranite, kLlama, kMistral, kOlmo2, kPhi3, kQwen2,
+    kQwen3, kSmolLm3;
 
-// Of GGUF files, and of folders whose second norm of a layer begins the MLP.
-extern const TensorNames kGgufTensors, kHfTensors;
+// Of GGUF files, of folders whose second norm of a layer begins the MLP, and of folders where it
+// ends attention.
+extern const TensorNames kGgufTensors, kHfTensors, kHfPostNormTensors;
 
 }  // namespace kvick
 

@@ -1,5 +1,7 @@
 #include "model/arch/config_fields.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/check.h"
 #include "formats/gguf_value.h"
 #include "formats/json.h"
@@ -73,6 +75,33 @@ Result<std::string> ConfigFields::StringOr(FieldName name, std::string_view fall
   if (json_ != nullptr) return json_->StringOr(key, fallback);
   KVICK_ASSIGN_OR_RETURN(const auto value, gguf_->FindString(key));
   return std::string(value.value_or(fallback));
+}
+
+Result<std::vector<std::string>> ConfigFields::StringsOrNone(FieldName name) const {
+  std::vector<std::string> strings;
+  const std::string& key = Read(NameOf(name));
+  if (json_ == nullptr || json_->Find(key) == nullptr) return strings;
+  KVICK_ASSIGN_OR_RETURN(const nlohmann::json* array, json_->Array(key));
+  for (const nlohmann::json& element : *array) {
+    if (!element.is_string()) {
+      return Fail(ErrorCode::kCorrupt, "{}: expected strings, got {}", Label(name),
+                  JsonText(element));
+    }
+    strings.push_back(element.get<std::string>());
+  }
+  return strings;
+}
+
+Result<std::vector<int64_t>> ConfigFields::IntsOrNone(FieldName name, IntRange range) const {
+  std::vector<int64_t> ints;
+  const std::string& key = Read(NameOf(name));
+  if (json_ == nullptr || json_->Find(key) == nullptr) return ints;
+  KVICK_ASSIGN_OR_RETURN(const nlohmann::json* array, json_->Array(key));
+  for (const nlohmann::json& element : *array) {
+    KVICK_ASSIGN_OR_RETURN(const int64_t value, JsonInt(element, Label(name), range));
+    ints.push_back(value);
+  }
+  return ints;
 }
 
 std::string ConfigFields::Text(FieldName name) const {

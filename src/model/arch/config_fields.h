@@ -49,6 +49,9 @@ class ConfigFields {
   Result<double> FloatOr(FieldName name, FloatRange range, double fallback) const;
   Result<bool> BoolOr(FieldName name, bool fallback) const;
   Result<std::string> StringOr(FieldName name, std::string_view fallback) const;
+  // An array of strings or of integers, as far as JSON goes; empty where there is none.
+  Result<std::vector<std::string>> StringsOrNone(FieldName name) const;
+  Result<std::vector<int64_t>> IntsOrNone(FieldName name, IntRange range) const;
   // The value for messages. REQUIRES: HasValue(name).
   std::string Text(FieldName name) const;
 

@@ -101,9 +101,9 @@ Result<ModelSpec> ReadConfig(const JsonMembers& members) {
   KVICK_ASSIGN_OR_RETURN(spec.name, members.StringOr("_name_or_path", ""));
   KVICK_RETURN_IF_ERROR(ReadSizes(fields, *architecture, spec));
   KVICK_ASSIGN_OR_RETURN(spec.vocab_size, members.Int("vocab_size", kVocabRange));
-  KVICK_ASSIGN_OR_RETURN(spec.tie_word_embeddings,
-                         members.BoolOr("tie_word_embeddings",
-                                        architecture->hf_defaults.tie_word_embeddings));
+  KVICK_ASSIGN_OR_RETURN(
+      spec.tie_word_embeddings,
+      members.BoolOr("tie_word_embeddings", architecture->hf_defaults.tie_word_embeddings));
   KVICK_RETURN_IF_ERROR(ReadBiases(members, spec));
   KVICK_RETURN_IF_ERROR(DescribeLayers(fields, *architecture, spec));
   KVICK_RETURN_IF_ERROR(ReadTokenIds(members, spec));

@@ -121,17 +121,17 @@ Status ReadSizes(const ConfigFields& fields, const Architecture& architecture, M
   KVICK_ASSIGN_OR_RETURN(spec.intermediate_size, fields.Int(kIntermediateSize, kWidthRange));
   KVICK_ASSIGN_OR_RETURN(spec.num_heads, fields.Int(kNumHeads, kHeadsRange));
   const bool has_default = !is_gguf && !fields.Has(kNumKvHeads) && defaults.num_kv_heads > 0;
-  KVICK_ASSIGN_OR_RETURN(spec.num_kv_heads,
-                         fields.IntOr(kNumKvHeads, kHeadsRange,
-                                      has_default ? defaults.num_kv_heads : spec.num_heads));
+  KVICK_ASSIGN_OR_RETURN(
+      spec.num_kv_heads,
+      fields.IntOr(kNumKvHeads, kHeadsRange, has_default ? defaults.num_kv_heads : spec.num_heads));
   const int64_t default_head_dim = is_gguf ? 0 : defaults.head_dim;
   KVICK_ASSIGN_OR_RETURN(spec.head_dim, fields.IntOr(kHeadDim, kHeadDimRange, default_head_dim));
   if (is_gguf) {
     KVICK_ASSIGN_OR_RETURN(spec.max_positions, fields.Int(kMaxPositions, kPositionsRange));
     KVICK_ASSIGN_OR_RETURN(spec.rms_norm_eps, fields.Float(kEps, kEpsRange));
   } else {
-    KVICK_ASSIGN_OR_RETURN(spec.max_positions, fields.IntOr(kMaxPositions, kPositionsRange,
-                                                            defaults.max_positions));
+    KVICK_ASSIGN_OR_RETURN(spec.max_positions,
+                           fields.IntOr(kMaxPositions, kPositionsRange, defaults.max_positions));
     KVICK_ASSIGN_OR_RETURN(spec.rms_norm_eps,
                            fields.FloatOr(kEps, kEpsRange, defaults.rms_norm_eps));
   }

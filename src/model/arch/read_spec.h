@@ -30,8 +30,8 @@ Result<std::optional<std::vector<int32_t>>> EosIdsFromHf(
     std::string_view source = "generation_config.json");
 
 // From a GGUF of one of Architectures(), with or without tensors. The size of the vocabulary is the
-// length of the token list. ARCHITECTURE.vocab_size and the rows of the embedding must agree with it
-// where they are present: llama.cpp pads the list when it converts a padded embedding, so that a
+// length of the token list. ARCHITECTURE.vocab_size and the rows of the embedding must agree with
+// it where they are present: llama.cpp pads the list when it converts a padded embedding, so that a
 // shorter list is a damaged file.
 // Errors: as ModelSpecFromHf; unsupported: one file of a split model.
 Result<ModelSpec> ModelSpecFromGguf(const GgufFile& file);

@@ -69,7 +69,8 @@ Status ReadScaling(const ConfigFields& fields, const ModelSpec& spec, RopeSpec& 
 
 Result<std::vector<double>> ReadFactors(const GgufFile& file, const TensorInfo& tensor,
                                         int64_t num_pairs) {
-  if (tensor.format != &FormatOf(WeightType::kF32) || tensor.shape != std::vector<int64_t>{num_pairs}) {
+  if (tensor.format != &FormatOf(WeightType::kF32) ||
+      tensor.shape != std::vector<int64_t>{num_pairs}) {
     return Fail(ErrorCode::kCorrupt, "{}: {}: expected F32 [{}], got {} {}", file.source(),
                 tensor.name, num_pairs, tensor.type_name, ShapeText(tensor.shape));
   }
@@ -83,7 +84,8 @@ Result<std::vector<double>> ReadFactors(const GgufFile& file, const TensorInfo& 
   return std::vector<double>(values.begin(), values.end());
 }
 
-// What llama.cpp's converter makes of llama3 scaling, one divisor for each pair, and of longrope, two.
+// What llama.cpp's converter makes of llama3 scaling, one divisor for each pair, and of longrope,
+// two.
 Status ReadFreqFactors(const ConfigFields& fields, const ModelSpec& spec, RopeSpec& rope) {
   const GgufFile& file = *fields.gguf();
   const int64_t num_pairs = rope.num_rotated / 2;
