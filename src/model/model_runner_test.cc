@@ -130,9 +130,9 @@ TEST(ModelRunner, IsNearTheDoublePrecisionReference) {
 // keys are normalized as whole rows.
 TEST(ModelRunner, NormsOfOlmo2AreNearTheDoublePrecisionReference) {
   const RandomLlama llama{.architecture = "olmo2"};
-  GgufSpec spec = RandomGguf(llama);
+  testing::GgufSpec spec = testing::RandomGguf(llama);
   std::mt19937 random(7);
-  for (GgufSpec::Tensor& tensor : spec.tensors) {
+  for (testing::GgufSpec::Tensor& tensor : spec.tensors) {
     if (tensor.name.ends_with("attn_norm.weight")) {
       tensor.name.replace(tensor.name.find("attn_norm"), 9, "post_attention_norm");
     } else if (tensor.name.ends_with("ffn_norm.weight")) {
@@ -143,9 +143,10 @@ TEST(ModelRunner, NormsOfOlmo2AreNearTheDoublePrecisionReference) {
     for (const auto& [name, num_heads] :
          {std::pair{"attn_q_norm", llama.num_heads}, {"attn_k_norm", llama.num_kv_heads}}) {
       const int64_t width = num_heads * llama.head_dim;
-      spec.tensors.push_back({.name = "blk." + std::to_string(layer) + "." + name + ".weight",
-                              .dims = {static_cast<uint64_t>(width)},
-                              .data = RandomWeightBytes(random, WeightType::kF32, width, 1.0)});
+      spec.tensors.push_back(
+          {.name = "blk." + std::to_string(layer) + "." + name + ".weight",
+           .dims = {static_cast<uint64_t>(width)},
+           .data = testing::RandomWeightBytes(random, WeightType::kF32, width, 1.0)});
     }
   }
   const std::string bytes = spec.Build();

@@ -236,7 +236,7 @@ Status Binder::CheckAllAreUsed() const {
            name.ends_with("rotary_emb.inv_freq");
   };
   for (const TensorInfo& tensor : source_.tensors.all()) {
-    if (used_.contains(&tensor) || is_rope(tensor.name)) continue;
+    if (used_.contains(&tensor) || tensor.num_bytes == 0 || is_rope(tensor.name)) continue;
     return Fail(ErrorCode::kUnsupported, "{}: tensor {}: expected a tensor of {}, got another",
                 source_.name, Quoted(tensor.name), spec_.architecture);
   }

@@ -43,8 +43,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace kvick {
 
-void AddInPlace(const Exec& exec, std::span<float> x, std::span<const float> y,
-                float scale) {
+void AddInPlace(const Exec& exec, std::span<float> x, std::span<const float> y, float scale) {
   KVICK_CHECK(x.size() == y.size());
   const auto add = KVICK_FOR_ISA(exec.isa, AddElements);
   ParallelRows(exec, static_cast<int64_t>(x.size()), 1, [&](int64_t begin, int64_t end) {

@@ -19,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace kvick::HWY_NAMESPACE {
 namespace {
 
-// x / (1 + exp(-u)). With e = exp(-|u|), which never overflows, 1 / (1 + exp(-u)) is 1 / (1 + e) or,
-// below zero, e / (1 + e).
+// x / (1 + exp(-u)). With e = exp(-|u|), which never overflows, 1 / (1 + exp(-u)) is 1 / (1 + e)
+// or, below zero, e / (1 + e).
 HWY_INLINE F32Vector MulSigmoid(F32Vector x, F32Vector u) {
   const F32Tag d;
   const F32Vector one = hn::Set(d, 1.0f);
@@ -36,7 +36,7 @@ struct Silu {
 struct GeluTanh {
   HWY_INLINE F32Vector operator()(F32Vector x) const {
     const F32Tag d;
-    const F32Vector twice_root = hn::Set(d, 1.59576912f);  // 2 sqrt(2 / pi)
+    const F32Vector twice_root = hn::Set(d, 1.59576912f);                       // 2 sqrt(2 / pi)
     const F32Vector cubic = hn::Mul(hn::Mul(x, x), hn::Set(d, 0.0713548163f));  // that * 0.044715
     return MulSigmoid(x, hn::Mul(x, hn::Add(twice_root, cubic)));
   }
@@ -75,9 +75,8 @@ namespace kvick {
 
 void Glu(const Exec& exec, const GluArgs& args) {
   KVICK_CHECK(args.gate.size() == args.up.size());
-  const auto glu = args.activation == Activation::kSilu
-                       ? KVICK_FOR_ISA(exec.isa, SiluElements)
-                       : KVICK_FOR_ISA(exec.isa, GeluTanhElements);
+  const auto glu = args.activation == Activation::kSilu ? KVICK_FOR_ISA(exec.isa, SiluElements)
+                                                        : KVICK_FOR_ISA(exec.isa, GeluTanhElements);
   ParallelRows(exec, static_cast<int64_t>(args.gate.size()), 1, [&](int64_t begin, int64_t end) {
     glu(args.gate.data() + begin, args.up.data() + begin, end - begin);
   });

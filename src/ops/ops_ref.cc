@@ -61,7 +61,7 @@ void RopeRef(const RopeArgs& args, std::span<const double> angles, double* out) 
 double ActivationRef(Activation activation, double x) {
   if (activation == Activation::kSilu) return x / (1.0 + std::exp(-x));
   const double u = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
-  return 0.5 * x * (1 + std::tanh(u));
+  return x / (1 + std::exp(-2 * u));  // 1 + tanh(u) would cancel
 }
 
 }  // namespace kvick

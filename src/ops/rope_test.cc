@@ -32,8 +32,7 @@ Table MakeTable(const std::vector<int64_t>& positions, int64_t head_dim) {
   }
   table.cos.resize(table.angles.size());
   table.sin.resize(table.angles.size());
-  ComputeRopeTable(
-      {inverse_frequencies, positions, 1.0, table.cos.data(), table.sin.data()});
+  ComputeRopeTable({inverse_frequencies, positions, 1.0, table.cos.data(), table.sin.data()});
   return table;
 }
 
@@ -61,7 +60,8 @@ TEST(ApplyRope, IsNearTheReference) {
         const Table table = MakeTable({0, 5, 7000}, head_dim);
         std::vector<float> x = RandomFloats(3 * 3 * head_dim, 1);
         const std::vector<float> before = x;
-        const RopeArgs args{x.data(), table.cos.data(), table.sin.data(), 3, 3, head_dim, head_dim, pairs};
+        const RopeArgs args{x.data(), table.cos.data(), table.sin.data(), 3,
+                            3,        head_dim,         head_dim,         pairs};
         std::vector<double> expected(x.size());
         RopeRef(args, table.angles, expected.data());
         ApplyRope({isa, 2}, args);
@@ -114,8 +114,8 @@ TEST(ApplyRope, RotatesTheFirstElementsOfAHeadAsAHeadOfThatSize) {
         ApplyRope({isa, 1}, {alone.data(), table.cos.data() + entry, table.sin.data() + entry, 1, 1,
                              kNumRotated, kNumRotated, pairs});
         EXPECT_TRUE(SameBits(&x[head * kHeadDim], alone.data(), kNumRotated)) << IsaName(isa);
-        EXPECT_TRUE(SameBits(&x[head * kHeadDim + kNumRotated], &before[head * kHeadDim + kNumRotated],
-                             kHeadDim - kNumRotated));
+        EXPECT_TRUE(SameBits(&x[head * kHeadDim + kNumRotated],
+                             &before[head * kHeadDim + kNumRotated], kHeadDim - kNumRotated));
       }
     }
   }

@@ -76,7 +76,7 @@ class ExactnessProof {
     std::vector<float> logits(tokens.size() * static_cast<size_t>(context_.vocab_size()));
     KVICK_ASSIGN_OR_RETURN(WritePlan plan,
                            subject.cache().Reserve(sequence, static_cast<int64_t>(tokens.size())));
-    const SequenceChunk chunk{&plan, tokens};
+    const SequenceChunk chunk{&plan, tokens, std::ssize(text_)};
     KVICK_RETURN_IF_ERROR(
         subject.runner().Run(subject.cache(), {&chunk, 1}, LogitsOf::kAll, logits));
     KVICK_RETURN_IF_ERROR(subject.cache().Commit(std::move(plan)));

@@ -30,6 +30,8 @@ Result<std::unique_ptr<CachedSubject>> CachedSubject::Create(const Model& model,
                                                              const SubjectOptions& options) {
   auto subject = std::make_unique<CachedSubject>();
   KVICK_ASSIGN_OR_RETURN(subject->runner_, MakeRunner(model, options));
+  subject->switch_length_ = model.info().rope_switch_length;
+  subject->text_.reserve(static_cast<size_t>(options.context_tokens));
   KvConfig config = model.info().KvGeometry(model.info().DefaultKvDType());
   config.fill = options.fill;
   config.block_tokens = options.block_tokens;
@@ -45,10 +47,18 @@ Result<std::unique_ptr<CachedSubject>> CachedSubject::Create(const Model& model,
 Status CachedSubject::Begin() {
   if (sequence_) KVICK_RETURN_IF_ERROR(cache_->Drop(*sequence_));
   sequence_ = cache_->CreateSequence();
+  text_.clear();
   return {};
 }
 
 Status CachedSubject::Feed(std::span<const int32_t> tokens, std::span<float> logits) {
+  const auto is_long = [this] { return switch_length_ > 0 && std::ssize(text_) > switch_length_; };
+  const bool was_long = is_long();
+  text_.insert(text_.end(), tokens.begin(), tokens.end());
+  if (is_long() && !was_long) {  // every key changes
+    KVICK_RETURN_IF_ERROR(cache_->Reset(*sequence_));
+    tokens = text_;
+  }
   KVICK_ASSIGN_OR_RETURN(WritePlan plan,
                          cache_->Reserve(*sequence_, static_cast<int64_t>(tokens.size())));
   const SequenceChunk chunk{&plan, tokens};

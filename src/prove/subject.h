@@ -54,6 +54,8 @@ class CachedSubject : public Subject {
   std::unique_ptr<KvCache> cache_;
   std::unique_ptr<ModelRunner> runner_;
   std::optional<SequenceId> sequence_;
+  std::vector<int32_t> text_;
+  int64_t switch_length_ = 0;  // ModelInfo::rope_switch_length
 };
 
 // Computes the whole text again at every step. Does not use the code of the cache.

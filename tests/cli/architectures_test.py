@@ -105,7 +105,8 @@ class ArchitecturesTest(CliTest):
         config.chmod(0o644)
         members = json.loads(config.read_text())
         config.write_text(json.dumps(members | {"model_type": "?"}))
-        done = subprocess.run([kvick_cli.binary(), "inspect", folder, "--json"], capture_output=True,
+        done = subprocess.run([kvick_cli.binary(), "logits", "-m", folder, "--tokens", "1", "-o",
+                               self.folder / "logits.npy"], capture_output=True,
                               text=True, check=False)
         self.assertEqual(done.returncode, 1)
         names = set(done.stderr.split("expected ", 1)[1].split(", got", 1)[0]

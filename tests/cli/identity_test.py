@@ -5,7 +5,7 @@ import itertools
 import unittest
 
 import kvick_cli
-from kvick_cli import QUICK, CliTest, comma, inspect, isas, models, random_tokens
+from kvick_cli import QUICK, CliTest, comma, inspect, isas, llamas, random_tokens
 
 _BLOCKS = [("--block-tokens", "16"), ("--block-tokens", "64"), ("--contiguous",)]
 _CHUNKS = [("--chunk", "1"), ("--chunk", "7"), ("--chunk", "64")]
@@ -54,13 +54,13 @@ class IdentityTest(CliTest):
         return first
 
     def test_logits_however_cut(self):
-        for model in models():
+        for model in llamas():
             tokens = random_tokens(model, _NUM_TOKENS, "identity")
             self.check_isas(model, tokens, _SOME_CUTS if QUICK else _ALL_CUTS)
 
     def test_logits_however_cut_in_each_number_type(self):
         cuts = _SOME_CUTS[:1] if QUICK else _SOME_CUTS
-        for model in models():
+        for model in llamas():
             tokens = random_tokens(model, 20 if QUICK else 40, "types")
             for dtype in ("bf16", "f16", "f32"):
                 self.check_isas(model, tokens, cuts, "-ctk", dtype)
@@ -69,7 +69,7 @@ class IdentityTest(CliTest):
 
     def test_logits_of_high_precision(self):
         cuts = _SOME_CUTS[:1] if QUICK else _SOME_CUTS
-        for model in models():
+        for model in llamas():
             tokens = random_tokens(model, 20 if QUICK else 40, "precision")
             self.check_isas(model, tokens, cuts, "--precision", "high")
             changes = self.logits(model, tokens) != self.logits(model, tokens, "--precision", "high")
@@ -79,7 +79,7 @@ class IdentityTest(CliTest):
     # Attention merges partial results of 512 keys each: only longer texts have a second one.
     @unittest.skipIf(QUICK, "long")
     def test_logits_of_a_text_longer_than_one_part_of_the_attention(self):
-        roomy = [m for m in models() if inspect(m)["model"]["context_tokens"] > 600]
+        roomy = [m for m in llamas() if inspect(m)["model"]["context_tokens"] > 600]
         self.assertTrue(roomy)
         for model in roomy:
             self.check_isas(model, random_tokens(model, 550, "long"),
@@ -91,7 +91,7 @@ class IdentityTest(CliTest):
         lengths = [1, 5, 17] if QUICK else [1, 5, 70, 17, 33, 64, 2]
         cuts = _SOME_CUTS[:1] if QUICK else _SOME_CUTS
         sampled = ("--temp", 1, "--seed", 7)
-        for model in models():
+        for model in llamas():
             prompts = [random_tokens(model, n, f"batch {n}") for n in lengths]
             for isa in isas():
                 for cut in [(), *cuts]:

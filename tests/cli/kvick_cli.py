@@ -59,6 +59,12 @@ def models():
     return found
 
 
+def llamas():
+    """Those of models() that have no file of exact logits, which architectures_test.py reads."""
+    return [model for model in models()
+            if not model.with_name(f"{model.stem}.logits.npy").exists()]
+
+
 def _models_in(folder):
     return sorted(p for p in folder.iterdir()
                   if p.suffix == ".gguf" or (p / "config.json").exists())

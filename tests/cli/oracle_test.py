@@ -7,7 +7,7 @@ import sys
 import unittest
 
 import kvick_cli
-from kvick_cli import QUICK, CliTest, inspect, isas, models, random_tokens
+from kvick_cli import QUICK, CliTest, inspect, isas, llamas, random_tokens
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "oracle"))
 try:
@@ -53,11 +53,11 @@ class OracleTest(CliTest):
                     self.assertLessEqual(error, max_error)
 
     def test_logits_are_near_those_of_float64(self):
-        for model in models():
+        for model in llamas():
             self.check(model, _NUM_SEQUENCES, _MAX_ERROR[_weight_type(model)], isas())
 
     def test_high_precision_with_an_f32_cache(self):
-        for model in models():
+        for model in llamas():
             self.check(model, 1, _MAX_ERROR_OF_HIGH[_weight_type(model)], isas(), "-ctk", "f32",
                        "--precision", "high")
 
