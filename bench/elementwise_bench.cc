@@ -7,9 +7,9 @@
 
 #include "bench_util.h"
 #include "ops/add.h"
+#include "ops/glu.h"
 #include "ops/rms_norm.h"
 #include "ops/rope.h"
-#include "ops/glu.h"
 
 namespace kvick {
 namespace {
@@ -36,7 +36,8 @@ void BM_Rope(benchmark::State& state) {
   const std::vector<double> frequencies(kHeadDim / 2, 0.01);
   ComputeRopeTable({frequencies, positions, 1.0, cos.data(), sin.data()});
   for (auto _ : state) {
-    ApplyRope(BenchExec(), {x.data(), cos.data(), sin.data(), num_tokens, kHeads, kHeadDim, kHeadDim});
+    ApplyRope(BenchExec(),
+              {x.data(), cos.data(), sin.data(), num_tokens, kHeads, kHeadDim, kHeadDim});
   }
   SetRates(state, 2 * kFloatBytes * static_cast<double>(x.size()), 0);
 }

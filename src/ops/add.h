@@ -12,8 +12,7 @@ namespace kvick {
 // Shapes    x, y: the same number of elements, any shape;  they do not overlap
 // Types     f32
 // Cost      one pass;  allocates nothing
-void AddInPlace(const Exec& exec, std::span<float> x, std::span<const float> y,
-                float scale = 1.0f);
+void AddInPlace(const Exec& exec, std::span<float> x, std::span<const float> y, float scale = 1.0f);
 
 }  // namespace kvick
 
