@@ -45,6 +45,19 @@ nlohmann::json TensorsJson(const TensorTable& tensors) {
   return list;
 }
 
+// How many numbers the tensors hold, and which types hold how many bytes.
+nlohmann::json ParametersJson(const TensorTable& tensors) {
+  int64_t num_parameters = 0;
+  nlohmann::json bytes_of_types = nlohmann::json::object();
+  for (const TensorInfo& tensor : tensors.all()) {
+    num_parameters += NumElements(tensor.shape).value_or(0);
+    nlohmann::json& num_bytes = bytes_of_types[std::string(tensor.type_name)];
+    num_bytes =
+        num_bytes.is_null() ? tensor.num_bytes : num_bytes.get<int64_t>() + tensor.num_bytes;
+  }
+  return {{"count", num_parameters}, {"bytes_by_type", std::move(bytes_of_types)}};
+}
+
 nlohmann::json ModelJson(const ModelSpec& spec) {
   return {{"architecture", spec.architecture},
           {"layers", spec.num_layers()},
@@ -103,6 +116,7 @@ Result<nlohmann::json> InspectGguf(const std::string& path) {
   }
   object["metadata"] = std::move(metadata);
   object["tensors"] = TensorsJson(file.tensors());
+  object["parameters"] = ParametersJson(file.tensors());
   object["tokenizer"] = TokenizerJson(TokenizerFromGguf(file));
   AddSpec(ModelSpecFromGguf(file), object);
   return object;
@@ -128,6 +142,7 @@ Result<nlohmann::json> InspectFolder(const std::string& path) {
     metadata.push_back({key, ValueText(value)});
   object["metadata"] = std::move(metadata);
   object["tensors"] = TensorsJson(folder.tensors());
+  object["parameters"] = ParametersJson(folder.tensors());
   object["tokenizer"] = TokenizerJson(OpenTokenizer(path));
   AddSpec(ModelSpecFromHf(folder.config(), folder.FilePath("config.json")), object);
   return object;
@@ -139,7 +154,8 @@ Result<nlohmann::json> InspectSafetensors(const std::string& path) {
   for (const auto& [key, value] : file.metadata()) metadata.push_back({key, value});
   return nlohmann::json{{"format", "safetensors"},
                         {"metadata", std::move(metadata)},
-                        {"tensors", TensorsJson(file.tensors())}};
+                        {"tensors", TensorsJson(file.tensors())},
+                        {"parameters", ParametersJson(file.tensors())}};
 }
 
 Result<nlohmann::json> Inspect(const std::string& path) {
@@ -176,6 +192,13 @@ void PrintTensors(const nlohmann::json& tensors) {
   }
 }
 
+void PrintParameters(const nlohmann::json& parameters) {
+  fmt::print("\nparameters: {}\n", parameters["count"].get<int64_t>());
+  for (const auto& [type, num_bytes] : parameters["bytes_by_type"].items()) {
+    fmt::print("  {:6} {:>15} bytes\n", type, num_bytes.get<int64_t>());
+  }
+}
+
 void PrintModel(const nlohmann::json& object) {
   const nlohmann::json& model = object["model"];
   if (model.contains("error")) {
@@ -205,6 +228,7 @@ void PrintReport(const nlohmann::json& object) {
   fmt::print("{}\n", object["format"].get<std::string>());
   PrintMetadata(object["metadata"]);
   PrintTensors(object["tensors"]);
+  PrintParameters(object["parameters"]);
   if (object.contains("tokenizer")) {
     const nlohmann::json& tokenizer = object["tokenizer"];
     fmt::print("\ntokenizer: {}\n", TokenizerText(tokenizer));

@@ -1,6 +1,7 @@
 """kvick inspect: metadata, tensors, tokenizer, and what a token of the cache costs."""
 
 import json
+import math
 import shutil
 
 import kvick_cli
@@ -41,11 +42,20 @@ class InspectTest(CliTest):
         self.assertLess(0.99 * file_bytes, tensor_bytes)
         self.assertLess(tensor_bytes, file_bytes)
 
+    def test_parameters_are_counted_and_bytes_of_each_type(self):
+        result = self.run_json("inspect", data("models", "tiny-q8_0.gguf"))
+        numbers, num_bytes = 0, {}
+        for tensor in result["tensors"]:
+            numbers += math.prod(tensor["shape"])
+            num_bytes[tensor["type"]] = num_bytes.get(tensor["type"], 0) + tensor["bytes"]
+        self.assertEqual(result["parameters"], {"count": numbers, "bytes_by_type": num_bytes})
+        self.assertEqual(sorted(num_bytes), ["F32", "Q8_0"])
+
     def test_the_report_names_what_a_reader_looks_for(self):
         text = self.run_kvick("inspect", stories()).stdout.decode()
         for line in (r"GGUF v3", r"  llama\.block_count = 5", r"tensors: 47\b",
                      r"  token_embd\.weight +F32 +\[512, \d+\]", r"  bf16 +640 +327680",
-                     r"tokenizer: .*512"):
+                     r"parameters: \d+", r"  F32 +\d+ bytes", r"tokenizer: .*512"):
             self.assertRegex(text, rf"(?m)^{line}")
 
     def test_text_is_shown_as_text(self):
