@@ -72,13 +72,18 @@ uint16_t Load16(const std::byte* data) {
   return bits;
 }
 
+// A row of no elements may have no address, which memcpy must not be given.
+void CopyFloats(const void* src, int64_t n, void* dst) {
+  if (n > 0) std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(float));
+}
+
 }  // namespace
 
 void ConvertFromF32(DType dtype, const float* src, int64_t n, void* dst) {
   static const auto to_bf16 = KVICK_FOR_ISA(BestIsa(), ToBF16);
   static const auto to_f16 = KVICK_FOR_ISA(BestIsa(), ToF16);
   if (dtype == DType::kF32) {
-    std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(float));
+    CopyFloats(src, n, dst);
     return;
   }
   (dtype == DType::kBF16 ? to_bf16 : to_f16)(src, n, static_cast<uint16_t*>(dst));
@@ -90,7 +95,7 @@ void ConvertToF32(DType dtype, const void* src, int64_t n, float* dst) {
   const auto* bytes = static_cast<const std::byte*>(src);
   switch (dtype) {
     case DType::kF32:
-      std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(float));
+      CopyFloats(src, n, dst);
       return;
     case DType::kF16:
       for (int64_t i = f16_vectors(bytes, n, dst); i < n; ++i)

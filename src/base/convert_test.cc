@@ -55,5 +55,12 @@ TEST(Convert, AllSixteenBitNumbersComeBackExactly) {
   }
 }
 
+TEST(Convert, ARowOfNoElementsNeedsNoAddress) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    ConvertFromF32(dtype, nullptr, 0, nullptr);
+    ConvertToF32(dtype, nullptr, 0, nullptr);
+  }
+}
+
 }  // namespace
 }  // namespace kvick

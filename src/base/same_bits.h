@@ -8,7 +8,8 @@ namespace kvick {
 
 // Equal in all bits: tells 0 from -0, and a NaN from another.
 inline bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  if (a.size() != b.size()) return false;
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 }  // namespace kvick
