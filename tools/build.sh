@@ -28,7 +28,10 @@ case "$2" in
     ;;
 esac
 
-[[ "$preset" != aarch64 ]] || packages+=(aarch64)
+case "$preset" in
+  aarch64) packages+=(aarch64) ;;
+  asan) packages+=(checks) ;;
+esac
 tools/install_packages.sh "${packages[@]}"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER-ccache}"

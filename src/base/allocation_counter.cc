@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/has_sanitizer.h"
+
 namespace {
 
 std::atomic<int64_t> num_allocations{0};
@@ -17,7 +19,7 @@ int64_t NumAllocations() { return num_allocations.load(); }
 
 }  // namespace kvick
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(KVICK_HAS_SANITIZER)
 
 void* operator new(size_t num_bytes) {
   ++num_allocations;

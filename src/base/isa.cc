@@ -157,10 +157,10 @@ bool HasInt8Dot(Isa isa) {
 }
 
 Isa BestIsa() {
-  for (Isa isa : kAllIsas) {
-    if (isa != Isa::kAmxEmulated && IsaAvailable(isa)) return isa;
-  }
-  return Isa::kScalar;
+  // Asked once: CPUID takes tens of microseconds where a hypervisor answers it.
+  static const Isa best = *std::ranges::find_if(
+      kAllIsas, [](Isa isa) { return isa != Isa::kAmxEmulated && IsaAvailable(isa); });
+  return best;
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/has_sanitizer.h"
 #include "kvick/kv_cache.h"
 
 namespace kvick {
@@ -100,7 +101,7 @@ class AddressSpaceLimit {
 
 // Of a million blocks keys and values take 16 MiB, the tables 32: whichever of them does not fit.
 TEST(KvCacheLimits, TablesThatDoNotFitAreAnErrorNotAnException) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(KVICK_HAS_SANITIZER)
   GTEST_SKIP() << "sanitizers need all of the address space";
 #endif
   for (int64_t num_mib = 8; num_mib <= 40; num_mib += 4) {

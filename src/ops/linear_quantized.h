@@ -33,6 +33,9 @@ struct QuantizedTask {
   std::byte* scratch = nullptr;  // QuantizedScratchBytes of this thread
 };
 
+// Up to so many, a task has rows as memory wants them; more tokens want whole panels of rows.
+inline constexpr int64_t kFewTokens = 4;
+
 QuantizedShape ShapeOf(WeightType type);
 
 void MultiplyQuantized(Isa isa, const QuantizedTask& task);

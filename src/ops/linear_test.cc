@@ -272,7 +272,7 @@ TEST_P(LinearExactness, BitsDependOnTheTokenAndTheRowAlone) {
     for (int64_t num_cols : kNumCols) {
       if (!Exists(type, num_cols)) continue;
       for (int64_t num_rows : kNumRows) {
-        if (num_cols == 4096 && num_rows == 512) continue;  // seconds, and nothing new
+        if (num_cols > 256 && num_rows > 17) continue;  // a minute, and nothing new
         const Weights weights(type, num_rows, num_cols), unaligned(type, num_rows, num_cols, 1);
         for (Activations activations : kBothActivations) {
           if (activations == Activations::kSplit && type != WeightType::kBF16) continue;

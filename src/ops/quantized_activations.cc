@@ -67,9 +67,10 @@ void StoreIntegers(const QuantizedActivations& packed, const int16_t* a, std::by
     alignas(64) int8_t high[kMaxStepColumns], low[kMaxStepColumns];
     SplitBytes(a, shape.step_columns(), high, low);
     const LaneOrder lanes = shape.lanes();
-    for (int64_t column = 0; column < shape.sub_columns; column += 4) {
-      for (size_t lane = 0; lane < 16; ++lane, bytes += 4) {
-        const int64_t from = lanes[lane] * shape.sub_columns + column;
+    for (int64_t v = 0; v < shape.sub_columns / 4; ++v) {
+      for (int64_t lane = 0; lane < 16; ++lane, bytes += 4) {
+        const int64_t from =
+            lanes[static_cast<size_t>(lane)] * shape.sub_columns + shape.lane_column(v, lane);
         std::memcpy(bytes, high + from, 4);
         std::memcpy(bytes + shape.step_columns(), low + from, 4);
       }

@@ -159,7 +159,7 @@ struct SixBitScales {
 
 struct BlockQ4_K {
   static constexpr QuantizedShape kShape = {
-      .block_columns = 256, .block_bytes = 144, .has_minimums = true, .order = kEvenThenOdd};
+      .block_columns = 256, .block_bytes = 144, .has_minimums = true, .crosses_halves = true};
   static HWY_INLINE void Codes(const uint8_t* block, uint8_t* codes) {
     for (int pair = 0; pair < 4; ++pair) Nibbles<32>(block + 16 + 32 * pair, codes + 64 * pair);
   }

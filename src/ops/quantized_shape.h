@@ -24,6 +24,8 @@ struct QuantizedShape {
   bool has_minimums = false;
   // In which order AVX-512 unpacks the sub-blocks of a step: four at a time.
   LaneOrder order = kAscending;
+  // Whether every other four lanes have the second half of a sub-block's columns first.
+  bool crosses_halves = false;
 
   constexpr int64_t step_columns() const { return 16 * sub_columns; }
   constexpr int64_t step_blocks() const { return step_columns() / block_columns; }
@@ -34,6 +36,12 @@ struct QuantizedShape {
     LaneOrder lanes{};
     for (unsigned i = 0; i < 16; ++i) lanes[i] = order[i % 4 * 4 + i / 4];
     return lanes;
+  }
+
+  // The first of the four columns of its sub-block that vector v has in a lane.
+  constexpr int64_t lane_column(int64_t v, int64_t lane) const {
+    const int64_t half = crosses_halves && lane / 4 % 2 == 1 ? sub_columns / 2 : 0;
+    return (4 * v + half) % sub_columns;
   }
 };
 

@@ -1,9 +1,13 @@
 // IQ4_XS: 256 weights of 4 bits, which index a table, in 8 sub-blocks of 32, 136 bytes.
 //
 //   f16 d;  u16 high: the upper two bits of scale j are bits 2 j and 2 j + 1
+//
 //   u8 low[4]: the lower four bits of scales 2 k and 2 k + 1 are the low and the high half of
-//   low[k] u8 q[128]: index 32 j + i is the low half of q[16 j + i], index 32 j + 16 + i the high
-//   one weight = d * (scale - 32) * values[index]
+//   low[k]
+//
+//   u8 q[128]: the low half of q[16 j + i] is index 32 j + i, the high half index 32 j + 16 + i
+//
+//   weight = d * (scale - 32) * values[index]
 
 #include "quant/block_bytes.h"
 #include "quant/choose_codes.h"

@@ -1,9 +1,13 @@
 // Q6_K: 256 weights of 6 bits in 16 sub-blocks of 16, 210 bytes.
 //
-//   u8 low[128]: the lower four bits of codes 128 h + i and 128 h + 64 + i, for i in [0, 64), are
-//   the low and the high half of low[64 h + i] u8 high[64]: the upper two bits of codes 128 h + 32
-//   k + i, for i in [0, 32), are bits 2 k and 2 k + 1 of high[32 h + i] i8 scale[16];  f16 d weight
-//   = d * scale * (code - 32)
+//   u8 low[128]: the low half of low[64 h + i] is the lower four bits of code 128 h + i, the high
+//   half those of code 128 h + 64 + i, for i in [0, 64)
+//
+//   u8 high[64]: bits 2 k and 2 k + 1 of high[32 h + i] are the upper two of code 128 h + 32 k + i
+//
+//   i8 scale[16];  f16 d
+//
+//   weight = d * scale * (code - 32)
 
 #include "quant/block_bytes.h"
 #include "quant/choose_codes.h"

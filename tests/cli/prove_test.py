@@ -56,6 +56,7 @@ class ProveTest(CliTest):
         self.assertRegex(proof["made_by"], r"^\d+\.\d+\.\d+ \(")
         self.assertRegex(proof["date"], r"^\d{4}-\d\d-\d\d \d\d:\d\d UTC$")
 
+    @unittest.skipIf(kvick_cli.QUICK, "one proof is enough")
     def test_two_new_tokens_are_enough(self):
         self.check_holds(self.run_prove("-n", "2"))
 
@@ -81,6 +82,7 @@ class ProveTest(CliTest):
         return subprocess.run([binary(), "prove", *args, "--json"], capture_output=True,
                               check=False, timeout=600)
 
+    @unittest.skipIf(kvick_cli.QUICK, "one proof is enough")
     def test_a_planted_bug_makes_it_fail(self):
         """One of them: the section on bugs plants all four in every run."""
         done = self.run_prove("-n", "24", "-m", stories(), "--inject", "reset")
