@@ -31,7 +31,7 @@ inline constexpr int64_t kTileRows = 2, kTileTokens = 4;
 // What is unpacked at a time, for up to 128 tokens: it stays in the L2 cache, while the activations
 // of a tile stay in L1.
 inline constexpr int64_t kLanesBytes = 10 * 64;  // of the largest Lanes
-inline constexpr int64_t kPanelRows = 16, kPanelSteps = 4, kPanelTokens = 128;
+inline constexpr int64_t kPanelRows = 32, kPanelSteps = 4, kPanelTokens = 128;
 
 // The scratch memory of a thread.
 struct QuantizedScratch {
@@ -207,7 +207,8 @@ void MultiplyTile(const QuantizedTile& tile) {
                                         _mm512_load_si512(w + kRowBytes + v * 64)};
       for (int64_t t = 0; t < kTokens; ++t) {
         const std::byte* x_t = x + t * tile.x_stride + v * 64;
-        const __m512i high = _mm512_load_si512(x_t), low = _mm512_load_si512(x_t + kVectors * 64);
+        __m512i high = _mm512_load_si512(x_t), low = _mm512_load_si512(x_t + kVectors * 64);
+        asm("" : "+v"(high), "+v"(low));  // loaded once, not once for each row
         for (int64_t r = 0; r < kTileRows; ++r) dots[r][t].Add(codes[r], high, low);
       }
     }
