@@ -187,10 +187,10 @@ Outcome RunLinear(const LinearOptions& options) {
     return cases.empty() ? Status() : report.Time(read, std::move(cases));
   };
   std::vector<int64_t> tokens = options.tokens;
-  const auto many = std::ranges::stable_partition(
-      tokens, [](int64_t num_tokens) { return num_tokens <= kFewTokens; });
-  KVICK_RETURN_IF_ERROR(time({tokens.begin(), many.begin()}));
-  for (const int64_t& num_tokens : many) KVICK_RETURN_IF_ERROR(time({&num_tokens, 1}));
+  const auto many = std::stable_partition(
+      tokens.begin(), tokens.end(), [](int64_t num_tokens) { return num_tokens <= kFewTokens; });
+  KVICK_RETURN_IF_ERROR(time({tokens.begin(), many}));
+  for (auto it = many; it != tokens.end(); ++it) KVICK_RETURN_IF_ERROR(time({&*it, 1}));
   return report.Finish(options);
 }
 

@@ -316,8 +316,8 @@ Outcome RunModel(const ModelBenchOptions& asked) {
   for (const int64_t depth : options.depths) {
     KVICK_RETURN_IF_ERROR(TimeDepth(depth, read, *bench, report));
   }
-  std::ranges::stable_partition(report.rows,
-                                [](const BenchRow& row) { return row.name == "decode"; });
+  std::stable_partition(report.rows.begin(), report.rows.end(),
+                        [](const BenchRow& row) { return row.name == "decode"; });
   return report.Finish(options);
 }
 

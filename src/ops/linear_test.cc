@@ -116,12 +116,17 @@ std::vector<double> Bounds(Isa isa, const Problem& problem, const std::vector<do
 
 // The same for quantized weights. An activation is off by half a unit of its block's scale; a
 // product with a code and one with a minimum are rounded apart, before one may cancel the other.
-std::vector<double> QuantizedBounds(Isa isa, const Problem& problem, const float* x,
-                                    int64_t num_tokens) {
+std::vector<double> QuantizedBounds(const Problem& problem, const float* x, int64_t num_tokens) {
   const MatrixView& w = problem.w;
   const WeightFormat& format = FormatOf(w.type);
-  const double relative = 1.01 * (NumRoundings(isa, problem) + 1) * kF32HalfUlp;
+  const double relative = 1.01 * (NumRoundings(Isa::kScalar, problem) + 1) * kF32HalfUlp;
   std::vector<double> bounds(static_cast<size_t>(num_tokens * w.num_rows));
+  std::vector<double> units;  // of each block of each token
+  for (int64_t block = 0; block < num_tokens * w.num_cols / 32; ++block) {
+    double amax = 0;
+    for (int64_t i = 0; i < 32; ++i) amax = std::max(amax, std::fabs(double{x[block * 32 + i]}));
+    units.push_back(amax / 32639);
+  }
   for (int64_t row = 0; row < w.num_rows; ++row) {
     std::vector<double> weights, magnitudes;
     for (int64_t block = 0; block < w.num_cols / format.block_elements; ++block) {
@@ -139,34 +144,34 @@ std::vector<double> QuantizedBounds(Isa isa, const Problem& problem, const float
       double& bound = bounds[static_cast<size_t>(t * w.num_rows + row)];
       bound = problem.bias == nullptr ? 0 : relative * std::fabs(problem.bias[row]);
       for (int64_t i = 0; i < w.num_cols; ++i) {
-        const float* block = x + t * w.num_cols + i / 32 * 32;
-        double amax = 0;
-        for (int64_t k = 0; k < 32; ++k) amax = std::max(amax, std::fabs(double{block[k]}));
-        const double unit = amax / 32639;
+        const int64_t at = t * w.num_cols + i;
+        const double unit = units[static_cast<size_t>(at / 32)];
         bound += 0.505 * unit * std::fabs(weights[static_cast<size_t>(i)]);
-        bound += relative * magnitudes[static_cast<size_t>(i)] * (std::fabs(block[i % 32]) + unit);
+        bound += relative * magnitudes[static_cast<size_t>(i)] * (std::fabs(x[at]) + unit);
       }
     }
   }
   return bounds;
 }
 
-void ExpectNearReference(Isa isa, const Problem& problem, const std::vector<float>& x) {
+// On every implementation.
+void ExpectNearReference(const Problem& problem, int64_t num_tokens) {
   const MatrixView& w = problem.w;
-  const int64_t num_tokens = static_cast<int64_t>(x.size()) / w.num_cols;
-  const std::vector<float> y = RunLinear({isa, 2}, problem, x.data(), num_tokens);
-  std::vector<double> expected(y.size()), magnitude(y.size());
+  const std::vector<float> x = RandomFloats(num_tokens * w.num_cols, 8);
+  std::vector<double> expected(static_cast<size_t>(num_tokens * w.num_rows));
+  std::vector<double> magnitude(expected.size());
   LinearRef({w, problem.bias, x.data(), num_tokens, nullptr}, expected.data(), magnitude.data());
-  const std::vector<double> bounds = FormatOf(w.type).is_quantized()
-                                         ? QuantizedBounds(isa, problem, x.data(), num_tokens)
-                                         : Bounds(isa, problem, magnitude);
-  for (size_t i = 0; i < y.size(); ++i) {
-    ASSERT_NEAR(y[i], expected[i], bounds[i]) << Describe(isa, w, num_tokens) << ", output " << i;
+  const bool is_quantized = FormatOf(w.type).is_quantized();
+  const std::vector<double> quantized_bounds =
+      is_quantized ? QuantizedBounds(problem, x.data(), num_tokens) : std::vector<double>();
+  for (Isa isa : AvailableIsas()) {
+    const std::vector<float> y = RunLinear({isa, 2}, problem, x.data(), num_tokens);
+    const std::vector<double> bounds =
+        is_quantized ? quantized_bounds : Bounds(isa, problem, magnitude);
+    for (size_t i = 0; i < y.size(); ++i) {
+      ASSERT_NEAR(y[i], expected[i], bounds[i]) << Describe(isa, w, num_tokens) << ", output " << i;
+    }
   }
-}
-
-void ExpectNearReference(Isa isa, const Problem& problem, int64_t num_tokens) {
-  ExpectNearReference(isa, problem, RandomFloats(num_tokens * problem.w.num_cols, 8));
 }
 
 constexpr int64_t kNumCols[] = {1, 8, 31, 32, 33, 64, 172, 256, 768, 4096};
@@ -181,14 +186,11 @@ TEST(Linear, IsNearTheReference) {
       for (int64_t num_rows : {1, 17, 70}) {
         const Weights weights(type, num_rows, num_cols);
         const std::vector<float> bias = RandomFloats(num_rows, 9);
-        for (Isa isa : AvailableIsas()) {
-          for (int64_t num_tokens : {1, 3, 37}) {
-            ExpectNearReference(isa, {weights.view()}, num_tokens);
-            ExpectNearReference(isa, {weights.view(), bias.data()}, num_tokens);
-            if (type != WeightType::kBF16) continue;
-            ExpectNearReference(isa, {weights.view(), bias.data(), Activations::kSplit},
-                                num_tokens);
-          }
+        for (int64_t num_tokens : {1, 3, 37}) {
+          ExpectNearReference({weights.view()}, num_tokens);
+          ExpectNearReference({weights.view(), bias.data()}, num_tokens);
+          if (type != WeightType::kBF16) continue;
+          ExpectNearReference({weights.view(), bias.data(), Activations::kSplit}, num_tokens);
         }
       }
     }
