@@ -45,7 +45,7 @@ TEST(TokenizerLimits, ATokenDoesNotGrowWithoutBoundInTheDecoder) {
 TEST(TokenizerLimits, AnAddedTokenDoesNotGrowWithoutBoundInTheNormalizer) {
   json tokenizer = SmallTokenizer();
   tokenizer["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(60'000, 'a')}};
-  tokenizer["added_tokens"] = {AddedToken(4, "<t>")};
+  tokenizer["added_tokens"] = json::array({AddedToken(4, "<t>")});
   tokenizer["added_tokens"][0]["normalized"] = true;
   EXPECT_EQ(CreateError(tokenizer), ErrorCode::kUnsupported);
 }
@@ -53,7 +53,7 @@ TEST(TokenizerLimits, AnAddedTokenDoesNotGrowWithoutBoundInTheNormalizer) {
 TEST(TokenizerLimits, ATextDoesNotGrowWithItsAddedTokens) {
   json tokenizer = SmallTokenizer();
   tokenizer["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(60'000, 'a')}};
-  tokenizer["added_tokens"] = {AddedToken(4, "!")};
+  tokenizer["added_tokens"] = json::array({AddedToken(4, "!")});
   const auto created = TokenizerFromHfJson(tokenizer, nullptr);
   ASSERT_TRUE(created.has_value()) << created.error().message;
   EXPECT_EQ(created->Encode("b!")->size(), 60'002u);
@@ -77,7 +77,7 @@ TEST(TokenizerLimits, WhiteSpaceBelongsToOneAddedTokenAlone) {
   json tokenizer = SmallTokenizer();
   json token = AddedToken(4, "  ");
   token["lstrip"] = token["rstrip"] = true;
-  tokenizer["added_tokens"] = {token};
+  tokenizer["added_tokens"] = json::array({token});
   const auto created = TokenizerFromHfJson(tokenizer, nullptr);
   ASSERT_TRUE(created.has_value()) << created.error().message;
   EXPECT_EQ(created->Encode("a    b"), (Ids{0, 4, 1}));
